@@ -2,11 +2,7 @@
 
 use crate::{
     admission::{self as limits, Limits},
-    base::{
-        config::{BridgeConfig, Listener},
-        error::BridgeError,
-        token::Token,
-    },
+    base::{config::BridgeConfig, error::BridgeError, token::Token},
     devices::{
         registry::Devices,
         settings::Settings,
@@ -35,6 +31,7 @@ use crate::{
 use openagents_core::model::SettingsStore;
 use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
 use openagents_transcripts::{cache::TranscriptCache, history::History, history_index::HistoryIndex};
+use openagents_wire::Listener;
 use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},

@@ -2,11 +2,7 @@
 //! tests below search for inputs that make them panic.
 
 use crate::{
-    base::{
-        config::Listener,
-        rpc::{self, Id, Incoming},
-        scope::Scope,
-    },
+    base::rpc::{self, Id, Incoming},
     connection::socket,
     devices::pairing,
     network::addresses,
@@ -14,6 +10,7 @@ use crate::{
     server::origin::Hosts,
 };
 use axum::http::{HeaderMap, HeaderValue, header};
+use openagents_wire::{Listener, Scope};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -37,9 +37,9 @@ mod protocol;
 mod server;
 mod tls;
 
-pub use crate::base::{config::Listener, token::Challenge};
+pub use crate::base::token::Challenge;
 pub use base::{
-    config::{BridgeConfig, IosAccess, NetworkConfig},
+    config::{BridgeConfig, NetworkConfig},
     error::BridgeError,
 };
 pub use bridge::{Bridge, Surroundings};
@@ -48,6 +48,7 @@ pub use devices::{
     tables::open_store,
 };
 pub use instance::{ADDRESS_FILE, Announcement, Claim, announced, ask_to_hand_over, running};
-pub use network::state::{NetworkState, OpenListener};
+pub use network::state::NetworkState;
 pub use openagents_sessions::{Explore, Providers, store};
+pub use openagents_wire::{IosAccess, Listener, OpenListener};
 pub use protocol::acp;

@@ -47,6 +47,7 @@ impl Declarations {
     fn all() -> Self {
         let mut all = Self::default();
         method::visit_types(&mut all);
+        all.visit::<UpdateParams>();
         all.visit::<Meta<UpdateMeta>>();
         all.visit::<PromptMeta>();
         all.visit::<SpeechMeta>();

@@ -1,7 +1,7 @@
 //! The sessions of other agents.
 
-use crate::sessions::UpdateParams;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::path::PathBuf;
 use ts_rs::TS;
 
@@ -129,7 +129,8 @@ pub struct PastPart {
     /// Its row.
     pub session: PastSession,
     /// As of a live session; the number of each is the line of the log, 0 if that is unknown.
-    pub updates: Vec<UpdateParams>,
+    #[ts(type = "Array<UpdateParams>")]
+    pub updates: Vec<Value>,
     /// Offset of the part's first line.
     pub from: u64,
     /// Offset behind its last line.

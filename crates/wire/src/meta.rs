@@ -144,7 +144,7 @@ pub struct ToolMeta {
     pub stage: Option<String>,
     /// From 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<f32>,
+    pub progress: Option<f64>,
     /// What it is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

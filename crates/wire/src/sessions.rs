@@ -290,7 +290,7 @@ pub struct WorkspaceInfo {
     /// When a session in it last changed.
     pub last_active: i64,
     /// Its sessions.
-    pub sessions: u64,
+    pub sessions: usize,
 }
 
 /// Params of `_openagents/delegate`.

@@ -8,11 +8,9 @@ pub(crate) mod unauthenticated;
 pub(crate) use crate::admission::queue::limit_key;
 use crate::{
     admission::unauthenticated::{Counted, Counts},
-    base::{
-        config::Listener,
-        pass::{Pass, Who},
-    },
+    base::pass::{Pass, Who},
 };
+use openagents_wire::Listener;
 use queue::{SlotKind, SlotQueue};
 use std::{net::IpAddr, sync::Arc};
 pub(crate) use unauthenticated::Unauthenticated;

@@ -163,7 +163,7 @@ async fn held_connection_expires_after_its_last_hold() {
 #[tokio::test(start_paused = true)]
 async fn device_sockets_are_counted_and_revoked() {
     let limits = Limits::default();
-    let pass = |id: &str| Pass::new(Who::Device(id.into()), crate::base::scope::Scope::View, id);
+    let pass = |id: &str| Pass::new(Who::Device(id.into()), openagents_wire::Scope::View, id);
     let (phone, tablet) = (pass("phone"), pass("tablet"));
     let connect = || limits.unauthenticated(HERE, Listener::Web).unwrap();
     let sockets: Vec<_> = (0..SOCKETS_PER_DEVICE).map(|_| connect()).collect();

@@ -1,11 +1,9 @@
 //! Connections that have not authenticated, and their deadlines.
 
 use super::queue::{QueueSlot, SlotKind};
-use crate::base::{
-    config::Listener,
-    pass::{Pass, Who},
-};
+use crate::base::pass::{Pass, Who};
 use futures::future::select_all;
+use openagents_wire::Listener;
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,

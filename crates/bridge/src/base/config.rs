@@ -1,21 +1,8 @@
 //! Configuration of a bridge.
 
 use openagents_transcripts::history::HistoryRoots;
-use serde::{Deserialize, Serialize};
+use openagents_wire::IosAccess;
 use std::{net::IpAddr, path::PathBuf, sync::OnceLock, time::Duration};
-
-/// Access to the endpoint of the OpenAgents iOS app, which has no token.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IosAccess {
-    /// Closed.
-    #[default]
-    Off,
-    /// Each app has to be approved, on this machine and on the network.
-    Ask,
-    /// Every app on this machine, without approval (loopback only).
-    Allow,
-}
 
 /// Network settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,18 +41,6 @@ pub struct BridgeConfig {
     pub history: HistoryRoots,
     /// Whether the bridge only serves a command and hands the data folder over to a permanent bridge.
     pub temporary: bool,
-}
-
-/// The listener that accepted a connection. It determines the routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Listener {
-    /// Loopback: all routes.
-    Loopback,
-    /// The network, encrypted: the page and ACP.
-    Web,
-    /// The network, unencrypted: the iOS app only.
-    App,
 }
 
 // Limits shared by several modules. Other limits are defined next to the code that they bound.

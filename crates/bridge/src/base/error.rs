@@ -1,8 +1,8 @@
 //! Errors at the boundary: a code for programs, a sentence for users, and an optional hint.
 
-use super::scope::Scope;
 use openagents_core::{agent::AgentsError, model::LocalModelsError};
 use openagents_sessions::{SessionError, store::StoreError};
+use openagents_wire::Scope;
 use serde_json::{Value, json};
 use std::{net::SocketAddr, path::PathBuf};
 

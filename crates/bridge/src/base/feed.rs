@@ -1,7 +1,8 @@
 //! Snapshots that are sent to watching connections when they change, at a bounded rate.
 
-use super::{rpc, scope::Scope};
+use super::rpc;
 use openagents_sessions::{Wake, Watchers};
+use openagents_wire::{Event, Scope};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
@@ -35,22 +36,21 @@ impl fmt::Debug for Feed {
 }
 
 impl Feed {
-    pub(crate) fn new(
-        method: &'static str,
+    pub(crate) fn new<E: Event>(
         needed: Scope,
-        snapshot: impl Fn() -> Value + Send + Sync + 'static,
+        snapshot: impl Fn() -> E::Params + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Self::by_scope(method, needed, move |_| snapshot())
+        Self::by_scope::<E>(needed, move |_| snapshot())
     }
 
     /// Creates a feed whose snapshot depends on the client's scope.
-    pub(crate) fn by_scope(
-        method: &'static str,
+    pub(crate) fn by_scope<E: Event>(
         needed: Scope,
-        snapshot: impl Fn(Scope) -> Value + Send + Sync + 'static,
+        snapshot: impl Fn(Scope) -> E::Params + Send + Sync + 'static,
     ) -> Arc<Self> {
+        let snapshot = Box::new(move |scope| rpc::value(&snapshot(scope)));
         let (changes, watchers) = (AtomicU64::new(1), Mutex::default());
-        Arc::new(Self { method, needed, snapshot: Box::new(snapshot), changes, watchers })
+        Arc::new(Self { method: E::NAME, needed, snapshot, changes, watchers })
     }
 
     pub(crate) fn changed(&self) {
@@ -129,10 +129,11 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openagents_wire::methods;
 
     #[tokio::test]
     async fn repeated_watch_registers_once() {
-        let feed = Feed::new("_openagents/models", Scope::View, || Value::Null);
+        let feed = Feed::new::<methods::ModelsChanged>(Scope::View, Default::default);
         let (wake, other) = (Wake::default(), Wake::default());
         for wake in [&wake, &other, &wake, &wake] {
             Watch::begin(feed.clone(), feed.snapshot(), wake);

@@ -7,5 +7,4 @@ pub(crate) mod headers;
 pub(crate) mod pass;
 pub(crate) mod prefix;
 pub(crate) mod rpc;
-pub(crate) mod scope;
 pub(crate) mod token;

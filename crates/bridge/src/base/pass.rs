@@ -1,8 +1,8 @@
 //! The credentials of a connection.
 
-use super::{feed::Feed, scope::Scope};
+use super::feed::Feed;
+use openagents_wire::{Access, DeviceName, Scope, methods};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use std::{net::IpAddr, sync::Arc};
 use tokio_util::sync::CancellationToken;
 
@@ -41,15 +41,8 @@ impl Pass {
     pub(crate) fn new(who: Who, scope: Scope, name: &str) -> Arc<Self> {
         let granted = Arc::new(Mutex::new(Granted { scope, name: name.to_owned() }));
         let (owner, shared) = (who.clone(), granted.clone());
-        let snapshot = move || {
-            let Granted { scope, name } = &*shared.lock();
-            let device = match &owner {
-                Who::Device(id) => json!({"id": id, "name": name}),
-                Who::Local | Who::App(_) => Value::Null,
-            };
-            json!({"scope": scope, "device": device})
-        };
-        let feed = Feed::new("_openagents/access", Scope::View, snapshot);
+        let snapshot = move || access(&owner, &shared.lock());
+        let feed = Feed::new::<methods::AccessChanged>(Scope::View, snapshot);
         Arc::new(Self { who, granted, revoked: CancellationToken::new(), feed })
     }
 
@@ -76,9 +69,8 @@ impl Pass {
         self.feed.changed();
     }
 
-    /// Returns scope and device: the params of `_openagents/access`.
-    pub(crate) fn access(&self) -> Value {
-        self.feed.snapshot()
+    pub(crate) fn access(&self) -> Access {
+        access(&self.who, &self.granted.lock())
     }
 
     pub(crate) fn feed(&self) -> &Arc<Feed> {
@@ -88,4 +80,12 @@ impl Pass {
     pub(crate) fn is_revoked(&self) -> bool {
         self.revoked.is_cancelled()
     }
+}
+
+fn access(who: &Who, Granted { scope, name }: &Granted) -> Access {
+    let device = match who {
+        Who::Device(id) => Some(DeviceName { id: id.to_string(), name: name.clone() }),
+        Who::Local | Who::App(_) => None,
+    };
+    Access { scope: *scope, device }
 }

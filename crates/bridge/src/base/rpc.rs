@@ -2,6 +2,7 @@
 
 use super::error::Fault;
 use openagents_core::json_text;
+use openagents_wire::Event;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 
@@ -131,6 +132,16 @@ pub(crate) fn request(id: &str, method: &str, params: &Value) -> String {
 
 pub(crate) fn notification(method: &str, params: &Value) -> String {
     Frame { method: Some(method), params: Some(params), ..EMPTY }.write()
+}
+
+/// Writes a notification of ours.
+pub(crate) fn event<E: Event>(params: &E::Params) -> String {
+    notification(E::NAME, &value(params))
+}
+
+/// Returns a value as JSON. Wire types have string keys, so this cannot fail.
+pub(crate) fn value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The last frames of every connection, for the debug panel. Kept in memory only, never logged.
 
 use openagents_sessions::{Wake, Watchers, store::now_ms};
+use openagents_wire as wire;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::{collections::VecDeque, sync::Arc};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
@@ -14,8 +15,7 @@ const FRAME_BYTES: usize = 64 << 10;
 /// Maximum bytes of the answer to `_openagents/inspect`, which holds the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     In,
     Out,
@@ -62,27 +62,25 @@ impl Frame {
         self.n
     }
 
-    /// Returns the params of `_openagents/frame`.
-    pub(crate) fn to_wire(&self) -> Value {
-        let mut wire = json!({
-            "n": self.n,
-            "ts": self.ts,
-            "connection": self.connection,
-            "door": self.endpoint,
-            "client": self.client,
-            "direction": self.direction,
-            "bytes": self.bytes,
-            "json": self.json.as_str(),
-        });
+    pub(crate) fn to_wire(&self) -> wire::Frame {
         // Parsed lazily: most frames are never viewed.
         let (method, id) = method_and_id(&self.json);
-        if let Some(method) = method {
-            wire["method"] = method.into();
+        let direction = match self.direction {
+            Direction::In => "in",
+            Direction::Out => "out",
+        };
+        wire::Frame {
+            n: self.n,
+            ts: self.ts,
+            connection: self.connection.to_string(),
+            door: self.endpoint.to_owned(),
+            client: self.client.to_string(),
+            direction: direction.to_owned(),
+            bytes: self.bytes,
+            json: self.json.as_str().to_owned(),
+            method,
+            id,
         }
-        if let Some(id) = id {
-            wire["id"] = id;
-        }
-        wire
     }
 }
 
@@ -222,13 +220,13 @@ mod tests {
         let long =
             format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":"{}"}}"#, "é".repeat(50_000));
         inspector.record_out(&peer, &[long.as_str().into()]);
-        let wires: Vec<Value> = inspector.snapshot().0.iter().map(|frame| frame.to_wire()).collect();
-        assert_eq!(wires[0]["id"], "a");
-        assert_eq!(wires[0]["client"], "OpenAgents iOS");
-        assert_eq!(wires[0]["direction"], "out");
-        assert_eq!(wires[1]["method"], "session/update");
-        assert_eq!(wires[1]["bytes"], long.len());
-        assert!(wires[1]["json"].as_str().is_some_and(|json| json.len() <= FRAME_BYTES));
+        let wires: Vec<wire::Frame> = inspector.snapshot().0.iter().map(|frame| frame.to_wire()).collect();
+        assert_eq!(wires[0].id, Some("a".into()));
+        assert_eq!(wires[0].client, "OpenAgents iOS");
+        assert_eq!(wires[0].direction, "out");
+        assert_eq!(wires[1].method.as_deref(), Some("session/update"));
+        assert_eq!(wires[1].bytes, long.len());
+        assert!(wires[1].json.len() <= FRAME_BYTES);
     }
 
     #[test]

@@ -9,9 +9,10 @@ use super::{
     },
     socket::Socket,
 };
-use crate::base::{pass::Pass, scope::Scope};
+use crate::base::pass::Pass;
 use futures::StreamExt;
 use openagents_sessions::SessionRegistry;
+use openagents_wire::Scope;
 use std::{
     collections::VecDeque,
     sync::{

@@ -8,7 +8,7 @@ use crate::{
     admission::limit_key,
     base::{error::Fault, pass::Who},
 };
-use serde_json::{Value, json};
+use openagents_wire::{AuditPage, AuditQuery};
 use std::{net::IpAddr, time::Duration};
 
 /// Default and maximum number of rows per page.
@@ -74,10 +74,10 @@ impl Devices {
         kinds.is_some()
     }
 
-    /// Returns a page of the audit log, newest first, in wire format.
-    pub(crate) async fn audit(&self, limit: Option<usize>, before: Option<i64>) -> Result<Value, Fault> {
+    /// Returns a page of the audit log, newest first.
+    pub(crate) async fn audit(&self, AuditQuery { limit, before }: AuditQuery) -> Result<AuditPage, Fault> {
         let limit = limit.unwrap_or(PAGE).clamp(1, PAGE_MAX);
         let entries = self.with_store(move |store| audit_rows::newest(store, limit, before)).await?;
-        Ok(json!({"entries": entries}))
+        Ok(AuditPage { entries })
     }
 }

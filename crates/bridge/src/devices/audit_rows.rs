@@ -2,9 +2,9 @@
 
 use openagents_core::approval::SHOWN_COMMAND;
 use openagents_sessions::store::{Store, StoreError};
+use openagents_wire::RemoteAction;
 use parking_lot::Mutex;
 use rusqlite::{Transaction, params};
-use serde::Serialize;
 use std::{collections::HashMap, net::IpAddr};
 
 /// Rows kept of access decisions, and of all other entries. The two are bounded separately, so calls cannot push out
@@ -32,7 +32,7 @@ pub(crate) struct Actor {
 }
 
 /// One audited action. Never holds a token of ours, a code, or the text of a prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct AuditEntry {
     /// `None` when the actor is not a paired device.
     pub(crate) device: Option<String>,
@@ -66,15 +66,6 @@ impl AuditEntry {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct AuditRow {
-    pub(crate) id: i64,
-    /// Milliseconds since the epoch.
-    pub(crate) ts: i64,
-    #[serde(flatten)]
-    pub(crate) entry: AuditEntry,
-}
-
 pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError> {
     store.write(move |transaction, now| {
         transaction
@@ -91,16 +82,26 @@ pub(crate) fn record(store: &Store, entry: AuditEntry) -> Result<(), StoreError>
 }
 
 /// Returns at most `limit` entries with an id below `before`, newest first. Blocks.
-pub(crate) fn newest(store: &Store, limit: usize, before: Option<i64>) -> Result<Vec<AuditRow>, StoreError> {
+pub(crate) fn newest(
+    store: &Store,
+    limit: usize,
+    before: Option<i64>,
+) -> Result<Vec<RemoteAction>, StoreError> {
     store.query(|connection| {
         let mut statement = connection.prepare_cached(
             "SELECT id, ts, device_id, name, address, action, detail FROM audit WHERE id < ?1
              ORDER BY id DESC LIMIT ?2",
         )?;
         let rows = statement.query_map(params![before.unwrap_or(i64::MAX), limit], |row| {
-            let (device, name, address) = (row.get(2)?, row.get(3)?, row.get(4)?);
-            let entry = AuditEntry { device, name, address, action: row.get(5)?, detail: row.get(6)? };
-            Ok(AuditRow { id: row.get(0)?, ts: row.get(1)?, entry })
+            Ok(RemoteAction {
+                id: row.get(0)?,
+                ts: row.get(1)?,
+                device: row.get(2)?,
+                name: row.get(3)?,
+                address: row.get(4)?,
+                action: row.get(5)?,
+                detail: row.get(6)?,
+            })
         })?;
         rows.collect()
     })
@@ -180,7 +181,7 @@ mod tests {
         record("app.allowed");
         store.write(|transaction, _| prune(transaction, 2)).unwrap();
         let shown =
-            |rows: Vec<AuditRow>| rows.into_iter().map(|row| (row.id, row.entry.action)).collect::<Vec<_>>();
+            |rows: Vec<RemoteAction>| rows.into_iter().map(|row| (row.id, row.action)).collect::<Vec<_>>();
         let row = |id, action: &str| (id, action.to_owned());
         let kept = [row(8, "app.allowed"), row(7, "session/prompt"), row(6, "session/prompt")];
         let all = shown(newest(&store, 10, None).unwrap());

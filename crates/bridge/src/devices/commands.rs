@@ -7,44 +7,21 @@ use super::{
     requests::{ALLOWED, Kind, Outcome, PhoneAddress, RequestInfo},
     tables::{self, DeviceRow},
 };
-use crate::{
-    base::{
-        config::IosAccess,
-        error::Fault,
-        pass::Pass,
-        scope::Scope,
-        token::{hash, new_token},
-    },
-    network::switches::Switch,
+use crate::base::{
+    error::Fault,
+    pass::Pass,
+    token::{hash, new_token},
 };
 use openagents_sessions::store::now_ms;
-use serde::Deserialize;
-use serde_json::Value;
+use openagents_wire::{DeviceCommand, DevicesSnapshot, IosAccess, NetworkChange, Revoked, Scope};
 use std::{net::IpAddr, sync::Arc};
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
-pub(crate) enum DeviceCommand {
-    Pair,
-    StopPairing,
-    Allow { request_id: String, scope: Option<Scope>, name: Option<String> },
-    Decline { request_id: String },
-    Rename { id: String, name: String },
-    Scope { id: String, scope: Scope },
-    Revoke(Revoked),
-    Network(Switch),
-}
-
-/// A device, or the address of an iOS app.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Revoked {
-    Device { id: String },
-    App { address: IpAddr },
-}
-
 impl Devices {
-    pub(crate) async fn command(&self, command: DeviceCommand, actor: &Actor) -> Result<Value, Fault> {
+    pub(crate) async fn command(
+        &self,
+        command: DeviceCommand,
+        actor: &Actor,
+    ) -> Result<DevicesSnapshot, Fault> {
         // Revocations take effect before anything is awaited.
         match &command {
             DeviceCommand::Revoke(Revoked::Device { id }) => self.pass_of(id)?.revoked.cancel(),
@@ -76,7 +53,7 @@ impl Devices {
                 ("app.removed", format!("{} at {address}", revoked.ok_or_else(unknown)?))
             }
             DeviceCommand::Network(switch) => {
-                let Switch { lan, ios, names, addresses } = switch.clone();
+                let NetworkChange { lan, ios, names, addresses } = switch.clone();
                 self.network.switch(switch).await?;
                 let lan = lan.map(|on| format!("network {}", if on { "on" } else { "off" }));
                 let names = names.map(|names| format!("names: {}", names.join(" ")));
@@ -90,7 +67,7 @@ impl Devices {
         };
         self.changed();
         self.record(actor, action, &detail).await;
-        Ok(self.feed().snapshot())
+        Ok(self.snapshot())
     }
 
     pub(crate) async fn leave(&self, id: &str, actor: &Actor) -> Result<(), Fault> {

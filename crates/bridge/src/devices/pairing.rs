@@ -4,10 +4,8 @@
 //! digits. Allowing the request gives the device a token and uses up the code.
 
 use super::requests::{Deadline, Outcome, OutcomeReceiver};
-use crate::{
-    admission::limit_key,
-    base::{scope::Scope, token::hash},
-};
+use crate::{admission::limit_key, base::token::hash};
+use openagents_wire::Scope;
 use std::{
     collections::{HashMap, VecDeque},
     fmt,

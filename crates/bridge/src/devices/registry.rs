@@ -14,7 +14,6 @@ use crate::{
     base::{
         feed::Feed,
         pass::{Pass, Who},
-        scope::Scope,
         token::{hash, key_id},
     },
     network::state::Network,
@@ -23,8 +22,8 @@ use openagents_sessions::{
     run_blocking,
     store::{Store, StoreError, now_ms},
 };
+use openagents_wire::{Scope, methods};
 use parking_lot::{Mutex, MutexGuard};
-use serde_json::Value;
 use std::{
     net::IpAddr,
     sync::{Arc, Weak},
@@ -69,8 +68,8 @@ impl Devices {
         let state = Mutex::new(DevicesState { devices, ..DevicesState::default() });
         Arc::new_cyclic(|me: &Weak<Self>| {
             let weak = me.clone();
-            let snapshot = move || weak.upgrade().map_or(Value::Null, |devices| devices.snapshot());
-            let feed = Feed::new("_openagents/devices", Scope::Admin, snapshot);
+            let snapshot = move || weak.upgrade().map(|devices| devices.snapshot()).unwrap_or_default();
+            let feed = Feed::new::<methods::DevicesChanged>(Scope::Admin, snapshot);
             network.watch(feed.notifier());
             Self {
                 store,

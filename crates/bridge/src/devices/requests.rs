@@ -1,10 +1,8 @@
 //! Requests that wait for approval.
 
-use crate::base::{
-    pass::{Pass, Who},
-    scope::Scope,
-};
+use crate::base::pass::{Pass, Who};
 use openagents_sessions::store::now_ms;
+use openagents_wire::Scope;
 use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::DropGuard;

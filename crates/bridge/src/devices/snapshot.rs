@@ -1,13 +1,15 @@
-//! The snapshot of devices, requests and network, in wire format.
+//! The snapshot of devices, requests and network.
 
 use super::{
     pairing::Offer,
     registry::{Device, Devices},
     requests::{App, Kind, Request},
 };
-use crate::{base::config::Listener, network::state::NetworkState};
+use crate::network::state;
+use openagents_wire::{
+    self as wire, AllowedApp, DeviceRequest, DevicesSnapshot, Listener, NetworkState, Pairing,
+};
 use qrcode::{QrCode, render::svg};
-use serde_json::{Value, json};
 use std::net::IpAddr;
 
 /// Minimum side of a QR code, in pixels.
@@ -16,57 +18,68 @@ const QR: u32 = 240;
 const UNREACHABLE: &str = "Other devices can't reach this computer. Turn on the local network first.";
 
 impl Devices {
-    pub(crate) fn snapshot(&self) -> Value {
+    pub(crate) fn snapshot(&self) -> DevicesSnapshot {
         let network = self.network.state();
         let state = self.state();
         let pairing = state.pairing.current().map(|offer| pairing(offer, &network));
-        let mut shown = serde_json::to_value(&*network).unwrap_or_default();
-        if let Some(members) = shown.as_object_mut() {
-            let names: Vec<&String> = network.hosts.iter().filter(|name| !name.ends_with(".local")).collect();
-            members.insert("names".to_owned(), json!(names));
-            if pairing.is_some() && network.problem.is_none() && network.pages().is_empty() {
-                members.insert("problem".to_owned(), UNREACHABLE.into());
-            }
+        let is_unreachable = pairing.is_some() && network.problem.is_none() && network.pages().is_empty();
+        let app = |(address, app): &(IpAddr, &App)| AllowedApp {
+            address: *address,
+            allowed_at: app.allowed_at,
+            until: app.until.at,
+        };
+        DevicesSnapshot {
+            devices: state.devices.iter().map(device).collect(),
+            requests: state.requests.pending().iter().map(request).collect(),
+            pairing,
+            apps: state.apps.allowed().iter().map(app).collect(),
+            network: NetworkState {
+                lan: network.lan,
+                ios: network.ios,
+                computer: network.computer.clone(),
+                listeners: network.listeners.clone(),
+                fingerprint: network.fingerprint.clone(),
+                certificate_until: network.certificate_until,
+                problem: network.problem.clone().or(is_unreachable.then(|| UNREACHABLE.to_owned())),
+                fixed: network.fixed,
+                names: network.hosts.iter().filter(|name| !name.ends_with(".local")).cloned().collect(),
+            },
         }
-        let app = |(address, app): &(IpAddr, &App)| json!({"address": address, "allowedAt": app.allowed_at, "until": app.until.at});
-        json!({
-            "devices": state.devices.iter().map(device).collect::<Vec<_>>(),
-            "requests": state.requests.pending().iter().map(request).collect::<Vec<_>>(),
-            "pairing": pairing,
-            "apps": state.apps.allowed().iter().map(app).collect::<Vec<_>>(),
-            "network": shown,
-        })
     }
 }
 
-fn device(device: &Device) -> Value {
+fn device(device: &Device) -> wire::Device {
     let row = &device.row;
-    json!({
-        "id": row.id,
-        "name": device.pass.name(),
-        "scope": device.pass.scope(),
-        "createdAt": row.created_ts,
-        "lastSeen": row.last_seen_ts,
-        "address": row.last_address,
-        "connections": device.connections,
-    })
+    wire::Device {
+        id: row.id.clone(),
+        name: device.pass.name(),
+        scope: device.pass.scope(),
+        created_at: row.created_ts,
+        last_seen: row.last_seen_ts,
+        address: row.last_address.clone(),
+        connections: device.connections,
+    }
 }
 
-fn request(request: &Request) -> Value {
+fn request(request: &Request) -> DeviceRequest {
     let info = &request.info;
-    json!({
-        "id": request.id,
-        "kind": match info.kind { Kind::Pair => "pair", Kind::Ios => "ios" },
-        "name": info.name,
-        "address": info.address,
-        "compare": info.compare,
-        "askedAt": request.asked_at,
-        "expiresAt": request.expires.at,
-        "sessionId": info.session,
-    })
+    let kind = match info.kind {
+        Kind::Pair => "pair",
+        Kind::Ios => "ios",
+    };
+    DeviceRequest {
+        id: request.id.clone(),
+        kind: kind.to_owned(),
+        name: info.name.clone(),
+        address: info.address,
+        compare: info.compare.clone(),
+        asked_at: request.asked_at,
+        expires_at: request.expires.at,
+        session_id: info.session.clone(),
+    }
 }
 
-fn pairing(offer: &Offer, network: &NetworkState) -> Value {
+fn pairing(offer: &Offer, network: &state::NetworkState) -> Pairing {
     let code = offer.code.shown();
     let mut addresses = network.pages();
     if addresses.is_empty() {
@@ -74,14 +87,15 @@ fn pairing(offer: &Offer, network: &NetworkState) -> Value {
             network.addresses(Listener::Loopback).map(|address| format!("http://{address}")).collect();
     }
     let url = pairing_url(&code, &addresses, network.fingerprint.as_deref());
-    json!({
-        "code": code,
-        "expiresAt": offer.expires.at,
-        "addresses": addresses,
-        "fingerprint": network.fingerprint,
-        "url": url,
-        "qr": qr_code(&url),
-    })
+    let qr = qr_code(&url);
+    Pairing {
+        code,
+        expires_at: offer.expires.at,
+        addresses,
+        fingerprint: network.fingerprint.clone(),
+        url,
+        qr,
+    }
 }
 
 fn qr_code(url: &str) -> String {

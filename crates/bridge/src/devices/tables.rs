@@ -1,7 +1,7 @@
 //! The bridge's tables in the session store: devices, the audit log and settings.
 
-use crate::base::scope::Scope;
 use openagents_sessions::store::{Step, Store, StoreError};
+use openagents_wire::Scope;
 use rusqlite::{Row, params};
 use std::path::Path;
 

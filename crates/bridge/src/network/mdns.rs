@@ -1,9 +1,9 @@
 //! Announces this computer over mDNS. No secrets: no token, no TXT records.
 
 use super::{addresses::label, state::NetworkState};
-use crate::base::config::Listener;
 use mdns_sd::{IfKind, ServiceDaemon, ServiceInfo};
 use openagents_sessions::run_blocking;
+use openagents_wire::Listener;
 use std::{
     collections::BTreeSet,
     net::{IpAddr, SocketAddr},
@@ -110,8 +110,8 @@ fn start_daemon(records: &[Record]) -> Result<ServiceDaemon, mdns_sd::Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{base::config::IosAccess, network::state::OpenListener};
     use mdns_sd::ServiceEvent;
+    use openagents_wire::{IosAccess, OpenListener};
 
     fn state(computer: &str, listeners: &[(Listener, &str)]) -> NetworkState {
         let open = |(kind, address): &(Listener, &str)| OpenListener {

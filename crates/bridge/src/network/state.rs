@@ -1,37 +1,24 @@
 //! The state of the network, as shown to clients and the command line.
 
-use super::{
-    addresses::LOCAL,
-    switches::{Switch, Switches},
-};
+use super::{addresses::LOCAL, switches::Switches};
 use crate::{
     base::{
-        config::{self, IosAccess, Listener, NetworkConfig},
+        config::{self, NetworkConfig},
         error::Fault,
     },
     tls::{authority::Authority, profile},
 };
 use openagents_core::model::SettingsStore;
 use openagents_sessions::run_blocking;
+use openagents_wire::{IosAccess, Listener, NetworkChange, OpenListener};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
-use serde::Serialize;
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// An open port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct OpenListener {
-    /// The kind of listener, which determines the routes.
-    pub kind: Listener,
-    /// The bound address.
-    pub address: SocketAddr,
-}
-
 /// The switches and the open ports.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NetworkState {
     /// Whether network access to the page and ACP is on.
     pub lan: bool,
@@ -50,7 +37,6 @@ pub struct NetworkState {
     /// Whether any switch was set on the command line; such switches cannot be changed.
     pub fixed: bool,
     /// The `.local` name of this computer, and its other names.
-    #[serde(skip)]
     pub hosts: Vec<String>,
 }
 
@@ -142,7 +128,7 @@ impl Network {
         self.ios.lock().clone()
     }
 
-    pub(crate) async fn switch(&self, switch: Switch) -> Result<(), Fault> {
+    pub(crate) async fn switch(&self, switch: NetworkChange) -> Result<(), Fault> {
         let switches = self.switches.borrow().changed(switch).map_err(Fault::busy)?;
         let (store, written) = (self.store.clone(), switches.clone());
         let written = run_blocking(move || written.store(&*store)).await;
@@ -214,34 +200,5 @@ mod tests {
                 "https://[fd00::2]:9443"
             ]
         );
-        insta::assert_json_snapshot!(state, @r#"
-        {
-          "lan": true,
-          "ios": "ask",
-          "computer": "mac",
-          "listeners": [
-            {
-              "kind": "loopback",
-              "address": "127.0.0.1:9099"
-            },
-            {
-              "kind": "web",
-              "address": "[fd00::2]:9443"
-            },
-            {
-              "kind": "web",
-              "address": "192.168.1.5:9443"
-            },
-            {
-              "kind": "app",
-              "address": "192.168.1.5:9099"
-            }
-          ],
-          "fingerprint": "AB:CD",
-          "certificateUntil": 7,
-          "problem": null,
-          "fixed": false
-        }
-        "#);
     }
 }

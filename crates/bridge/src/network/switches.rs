@@ -1,8 +1,9 @@
 //! The network switches, set by the user or on the command line. The command line takes precedence.
 
 use super::addresses;
-use crate::base::{config::IosAccess, config::NetworkConfig, error::BridgeError};
+use crate::base::{config::NetworkConfig, error::BridgeError};
 use openagents_core::model::SettingsStore;
+use openagents_wire::{IosAccess, NetworkChange};
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeSet, net::IpAddr};
 
@@ -22,16 +23,6 @@ pub(crate) struct Switches {
     /// Whether the command line has set `lan`, and `ios`.
     fixed: [bool; 2],
     pub(crate) change: u64,
-}
-
-/// A change of the switches; `None` keeps the current value.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct Switch {
-    pub(crate) lan: Option<bool>,
-    pub(crate) ios: Option<IosAccess>,
-    pub(crate) names: Option<Vec<String>>,
-    /// Addresses to serve in addition to local network addresses: public or VPN addresses.
-    pub(crate) addresses: Option<Vec<IpAddr>>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -86,8 +77,8 @@ impl Switches {
     }
 
     /// Returns the changed switches, or a reason why they cannot be changed.
-    pub(crate) fn changed(&self, switch: Switch) -> Result<Self, String> {
-        let Switch { lan, ios, names, addresses } = switch;
+    pub(crate) fn changed(&self, switch: NetworkChange) -> Result<Self, String> {
+        let NetworkChange { lan, ios, names, addresses } = switch;
         let fixed = |what: &str, option: &str| {
             Err(format!(
                 "{what} was set on the command line; start OpenAgents without {option} to change it here."

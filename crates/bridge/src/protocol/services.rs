@@ -4,21 +4,22 @@
 use super::{acp::past_sessions::PastSessions, ios::resume::Resumes};
 use crate::{
     admission::queue::SlotQueue,
-    base::{error::Fault, feed::Feed, scope::Scope},
+    base::{error::Fault, feed::Feed, rpc},
     connection::inspect::Inspector,
     devices::registry::Devices,
     network::state::Network,
 };
 use openagents_core::{
     agent::{AgentCommand, Agents, AgentsSnapshot, CustomKind},
-    model::{LocalModels, ModelCommand, SettingsError, SettingsStore},
+    model::{LocalModels, ModelCommand, SettingsStore},
 };
 use openagents_sessions::{SessionRegistry, TurnExecutor, run_blocking};
 use openagents_tools::reading::{
     READING_SETTINGS, Readable, Reader, ReadingRule, ReadingRules, ReadingSwitch, reading_rule,
 };
+use openagents_wire::{Event, PrivacyCell, PrivacyChange, PrivacyRow, PrivacySnapshot, Scope, methods};
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
@@ -86,7 +87,7 @@ impl Managed<ModelCommand> {
         let [source, run, refresh, shut_down] = [(); 4].map(|()| models.clone());
         let snapshot = move |_| source.snapshot();
         Arc::new(Self {
-            feed: feed("_openagents/models", snapshot, |on_change| models.watch(on_change)),
+            feed: feed::<methods::ModelsChanged>(snapshot, |on_change| models.watch(on_change)),
             run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(move || refresh.refresh()),
             shut_down: Box::new(move || shut_down.shut_down()),
@@ -102,7 +103,7 @@ impl Managed<AgentCommand> {
             _ => without_arguments(source.snapshot()),
         };
         Arc::new(Self {
-            feed: feed("_openagents/agents", snapshot, |on_change| agents.watch(on_change)),
+            feed: feed::<methods::AgentsChanged>(snapshot, |on_change| agents.watch(on_change)),
             run: Arc::new(move |command| run.command(command).map_err(Fault::from)),
             refresh: Arc::new(|| {}),
             shut_down: Box::new(move || shut_down.shut_down()),
@@ -113,12 +114,11 @@ impl Managed<AgentCommand> {
 impl Managed<PrivacyChange> {
     pub(crate) fn privacy(settings: Arc<dyn SettingsStore>) -> Arc<Self> {
         let source = settings.clone();
-        let snapshot = move || serde_json::to_value(privacy_table(&*source)).unwrap_or_default();
-        let feed = Feed::new("_openagents/privacy", Scope::View, snapshot);
+        let feed = Feed::new::<methods::PrivacyChanged>(Scope::View, move || privacy_table(&*source));
         let (changed, changing) = (feed.notifier(), Mutex::new(()));
         let run = move |change| {
             let _order = changing.lock();
-            set_switch(&*settings, change).map_err(|error| Fault::internal(error.to_string()))?;
+            set_switch(&*settings, &change)?;
             changed();
             Ok(())
         };
@@ -137,83 +137,53 @@ fn without_arguments(mut snapshot: AgentsSnapshot) -> AgentsSnapshot {
     snapshot
 }
 
-fn feed<S: Serialize>(
-    method: &'static str,
-    snapshot: impl Fn(Scope) -> S + Send + Sync + 'static,
+fn feed<E: Event>(
+    snapshot: impl Fn(Scope) -> E::Params + Send + Sync + 'static,
     watch: impl FnOnce(Arc<Act>),
 ) -> Arc<Feed> {
-    let snapshot = move |scope| serde_json::to_value(snapshot(scope)).unwrap_or_default();
-    let feed = Feed::by_scope(method, Scope::View, snapshot);
+    let feed = Feed::by_scope::<E>(Scope::View, snapshot);
     watch(feed.notifier());
     feed
 }
 
-/// Params of `_openagents/privacy/set`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub(crate) struct PrivacyChange {
-    #[serde(deserialize_with = "deserialize_switch")]
-    pub(crate) switch: ReadingSwitch,
-    pub(crate) on: bool,
-}
-
-/// The result of `_openagents/privacy/list`, and the params of the notification `_openagents/privacy`.
-#[derive(Debug, Serialize)]
-pub(crate) struct PrivacyTable {
-    rows: Vec<PrivacyRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct PrivacyRow {
-    /// `files`, `history` or `other_history`.
-    what: Readable,
-    cells: Vec<PrivacyCell>,
-}
-
-#[derive(Debug, Serialize)]
-struct PrivacyCell {
-    /// `local`, `elsewhere` or `hosted`.
-    reader: Reader,
-    allowed: bool,
-    /// The name of the cell's switch; absent if the user cannot change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    switch: Option<&'static str>,
-}
-
 /// Rules that cannot be read from the settings count as not allowed.
-pub(crate) fn privacy_table(settings: &dyn SettingsStore) -> PrivacyTable {
+pub(crate) fn privacy_table(settings: &dyn SettingsStore) -> PrivacySnapshot {
     let rules = ReadingRules::stored(settings);
     let cell = |what: Readable, reader: Reader| PrivacyCell {
-        reader,
+        reader: name(&reader),
         allowed: rules.allows(reader, what),
         switch: match reading_rule(reader, what) {
-            ReadingRule::Switch(switch) => Some(switch.name()),
+            ReadingRule::Switch(switch) => Some(switch.name().to_owned()),
             ReadingRule::Always | ReadingRule::Never => None,
         },
     };
-    let row = |what| PrivacyRow { what, cells: Reader::ALL.map(|reader| cell(what, reader)).into() };
-    PrivacyTable { rows: Readable::ALL.map(row).into() }
+    let row =
+        |what| PrivacyRow { what: name(&what), cells: Reader::ALL.map(|reader| cell(what, reader)).into() };
+    PrivacySnapshot { rows: Readable::ALL.map(row).into() }
+}
+
+/// Returns the name of an enum without fields.
+fn name(value: &impl Serialize) -> String {
+    rpc::value(value).as_str().unwrap_or_default().to_owned()
 }
 
 /// Sets a switch. Not atomic: callers serialise changes.
-pub(crate) fn set_switch(settings: &dyn SettingsStore, change: PrivacyChange) -> Result<(), SettingsError> {
+pub(crate) fn set_switch(settings: &dyn SettingsStore, change: &PrivacyChange) -> Result<(), Fault> {
+    let switch =
+        ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == change.switch).ok_or_else(|| {
+            let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
+            let name = openagents_sessions::prune::head(&change.switch, 100);
+            Fault::invalid_params(format!("There is no switch {name}; there are {known}."))
+        })?;
     let mut rules = ReadingRules::stored(settings);
-    rules.set(change.switch, change.on);
-    let value = serde_json::to_value(rules).map_err(|error| SettingsError(error.to_string()))?;
-    settings.set(READING_SETTINGS, value)
-}
-
-fn deserialize_switch<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<ReadingSwitch, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == name).ok_or_else(|| {
-        let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
-        let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("no such switch: {name} (known: {known})"))
-    })
+    rules.set(switch, change.on);
+    settings.set(READING_SETTINGS, rpc::value(&rules)).map_err(|error| Fault::internal(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openagents_core::model::SettingsError;
     use parking_lot::Mutex;
     use serde_json::{Value, json};
 
@@ -254,7 +224,7 @@ mod tests {
     fn set_switch_changes_one_switch_by_name() {
         let settings = Memory::default();
         let change = |params: Value| serde_json::from_value::<PrivacyChange>(params);
-        let set = |params: Value| set_switch(&settings, change(params).unwrap()).unwrap();
+        let set = |params: Value| set_switch(&settings, &change(params).unwrap()).unwrap();
         set(json!({"switch": "hosted-history", "on": true}));
         set(json!({"switch": "local-other-history", "on": true}));
         set(json!({"switch": "hosted-history", "on": false}));
@@ -262,8 +232,9 @@ mod tests {
             ReadingRules::stored(&settings),
             ReadingRules { local_other_history: true, ..ReadingRules::default() }
         );
-        let wrong = change(json!({"switch": "everything", "on": true})).unwrap_err().to_string();
-        assert!(wrong.contains("no such switch: everything (known: local-other-history"), "{wrong}");
+        let everything = change(json!({"switch": "everything", "on": true})).unwrap();
+        let wrong = set_switch(&settings, &everything).unwrap_err().message;
+        assert!(wrong.contains("no switch everything; there are local-other-history"), "{wrong}");
         settings.set(READING_SETTINGS, json!("nonsense")).unwrap();
         assert_eq!(ReadingRules::stored(&settings), ReadingRules::default());
     }

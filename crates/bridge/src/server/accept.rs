@@ -3,10 +3,7 @@
 use super::{router as http, state::Server};
 use crate::{
     admission::unauthenticated::{Caller, UNAUTHENTICATED_TIME, Unauthenticated},
-    base::{
-        config::{Listener, SOCKET_BUFFER},
-        prefix::Prefix,
-    },
+    base::{config::SOCKET_BUFFER, prefix::Prefix},
 };
 use axum::{
     Router,
@@ -18,6 +15,7 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use openagents_wire::Listener;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     pin::Pin,

@@ -4,7 +4,6 @@ use super::state::Server;
 use crate::{
     admission::{DelayedRefusal, unauthenticated::Caller},
     base::{
-        config::Listener,
         headers::{is_json, list_items},
         pass::Pass,
     },
@@ -17,6 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use openagents_core::json_text;
+use openagents_wire::Listener;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -6,14 +6,14 @@
 use super::{accept, accept::Gate, state::Server};
 use crate::{
     base::{
-        config::{self, IosAccess, Listener},
+        config::{self},
         prefix::Prefix,
     },
     network::{
         addresses::{self, Served},
         links::{self, Links},
         mdns::Announcer,
-        state::{Network, NetworkState, OpenListener},
+        state::{Network, NetworkState},
         switches::Switches,
     },
     tls::{
@@ -23,6 +23,7 @@ use crate::{
     },
 };
 use openagents_sessions::run_blocking;
+use openagents_wire::{IosAccess, Listener, OpenListener};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,

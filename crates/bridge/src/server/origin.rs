@@ -3,14 +3,12 @@
 //! The page is never served at `localhost`. Browsers resolve that name to `::1` first, where another user of this
 //! computer may listen and could read the data that the browser stores for the page.
 
-use crate::{
-    base::config::Listener,
-    network::{
-        addresses::{self, LOCAL},
-        state::NetworkState,
-    },
+use crate::network::{
+    addresses::{self, LOCAL},
+    state::NetworkState,
 };
 use axum::http::{HeaderMap, header};
+use openagents_wire::Listener;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::Arc,
@@ -152,8 +150,8 @@ fn split_authority(text: &str) -> Option<(Name, Option<u16>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::state::OpenListener;
     use axum::http::HeaderValue;
+    use openagents_wire::OpenListener;
 
     fn headers(pairs: &[(header::HeaderName, &str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()

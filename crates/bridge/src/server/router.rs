@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     admission::unauthenticated::Caller,
-    base::config::{Listener, UNAUTHENTICATED_FRAME},
+    base::config::UNAUTHENTICATED_FRAME,
     connection::{mailbox::Closing, socket},
     protocol::ios,
     tls::profile,
@@ -21,6 +21,7 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::any,
 };
+use openagents_wire::Listener;
 use std::sync::Arc;
 
 pub(crate) fn router(server: Arc<Server>, listener: Listener) -> Router {

@@ -1,11 +1,9 @@
 //! The dialect of an endpoint: encodes session events as frames.
 
-use crate::{
-    base::{feed::Feed, scope::Scope},
-    connection::mailbox::Closing,
-};
+use crate::{base::feed::Feed, connection::mailbox::Closing};
 use openagents_core::{agent::OfferedCommand, approval::Approval, model::Activity};
 use openagents_sessions::{Folded, ListNews, ListWatch, QueueState, Session, store::Stored};
+use openagents_wire::Scope;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};

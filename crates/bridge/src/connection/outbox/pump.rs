@@ -2,7 +2,7 @@
 
 use super::dialect::{Dialect, Order, Orders, Out};
 use crate::{
-    base::{feed::Watch, rpc, scope::Scope},
+    base::{feed::Watch, rpc},
     connection::{
         inspect::{Inspector, Peer},
         mailbox::Closing,
@@ -11,6 +11,7 @@ use crate::{
 };
 use futures::{SinkExt, stream::SplitSink};
 use openagents_sessions::{Folding, ListWatch, Session, StoredLog, Wake};
+use openagents_wire::{Scope, methods};
 use std::{
     convert::Infallible,
     sync::{
@@ -256,7 +257,7 @@ impl<D: Dialect> Pump<D> {
         let Some(since) = self.inspected else { return Ok(false) };
         let frames = self.sender.inspector.after(since, PAGE);
         for frame in &frames {
-            let text = rpc::notification("_openagents/frame", &frame.to_wire());
+            let text = rpc::event::<methods::FrameSeen>(&frame.to_wire());
             self.send(text.into()).await?;
             self.inspected = Some(frame.number());
         }

@@ -1,11 +1,9 @@
 //! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's permission
 //! request.
 
-use super::to_wire::meta;
 use crate::base::{
     config::ACP_OUTPUT,
     rpc::{self, Id},
-    scope::Scope,
 };
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, ContentBlock, PROTOCOL_LEVEL_METHOD_NAMES, PermissionOption, PermissionOptionKind,
@@ -18,8 +16,8 @@ use openagents_core::{
     trust::TrustQuestion,
 };
 use openagents_sessions::{prune, store::Asked};
+use openagents_wire::{AnswerApproval, PermissionMeta, Scope, StandingRule, meta};
 use parking_lot::Mutex;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::{
     collections::HashMap,
@@ -29,44 +27,15 @@ use std::{
     },
 };
 
-/// Params of `_openagents/approvals/answer`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ApprovalAnswer {
-    pub(crate) session_id: String,
-    pub(crate) approval_id: String,
-    pub(crate) option_id: String,
-    /// A message for the agent, sent with a denial.
-    #[serde(default)]
-    pub(crate) message: Option<String>,
-}
-
 /// A client's answer to a permission request.
 #[derive(Debug)]
 pub(super) enum PermissionAnswer {
-    Chosen(ApprovalAnswer),
+    Chosen(AnswerApproval),
     /// The client's user has cancelled the turn.
     Cancelled {
         session_id: String,
         approval_id: String,
     },
-}
-
-/// Params of `_openagents/approvals/revoke`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RuleRevocation {
-    /// The rule to revoke; `None` for all.
-    #[serde(default)]
-    pub(crate) approval_id: Option<String>,
-}
-
-/// Params of `_openagents/approvals/resume`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ApprovalResume {
-    pub(crate) session_id: String,
-    pub(crate) approval_id: String,
 }
 
 /// The permission requests sent to one client. Shared by both halves of its connection.
@@ -135,7 +104,7 @@ impl PermissionRequests {
             Ok(RequestPermissionOutcome::Selected(selected)) => {
                 request.open = false;
                 let option_id = selected.option_id.0.to_string();
-                let answer = ApprovalAnswer { session_id, approval_id: id, option_id, message: None };
+                let answer = AnswerApproval { session_id, approval_id: id, option_id, message: None };
                 Some(PermissionAnswer::Chosen(answer))
             }
             Ok(RequestPermissionOutcome::Cancelled) => {
@@ -186,24 +155,17 @@ pub(super) fn permission_request(session_id: &str, approval: &Approval) -> Value
     let call = ToolCallUpdate::new(approval.call_id.clone(), fields);
     let options = approval.options.iter().map(option).collect();
     let id: std::sync::Arc<str> = session_id.into();
-    let ours = json!({"agent": approval.agent, "hash": approval.hash, "command": approval.command});
-    let request = RequestPermissionRequest::new(id, call, options).meta(meta(ours));
+    let (agent, hash, command) = (approval.agent.clone(), approval.hash.clone(), approval.command.clone());
+    let ours = PermissionMeta { agent, hash, command };
+    let request = RequestPermissionRequest::new(id, call, options).meta(meta(&ours));
     serde_json::to_value(request).unwrap_or_default()
 }
 
-/// Returns a standing rule.
-pub(super) fn rule(rule: &Asked) -> Value {
-    let Asked { session_id, agent_id, approval } = rule;
-    let ApprovalState::Answered { by, at, .. } = &approval.state else { return Value::Null };
-    json!({
-        "approvalId": approval.id,
-        "sessionId": session_id,
-        "agentId": agent_id,
-        "agent": approval.agent,
-        "command": approval.command,
-        "by": by,
-        "at": at,
-    })
+/// Returns a standing rule; `None` for an approval without an answer.
+pub(super) fn rule(Asked { session_id, agent_id, approval }: Asked) -> Option<StandingRule> {
+    let Approval { id: approval_id, agent, command, state, .. } = approval;
+    let ApprovalState::Answered { by, at, .. } = state else { return None };
+    Some(StandingRule { approval_id, session_id, agent_id, agent, command, by, at })
 }
 
 /// Returns the text that the user needs to decide whether to trust a workspace.

@@ -1,7 +1,7 @@
 //! The calls of one ACP connection, run in order.
 
 use super::{
-    approvals::{self, ApprovalAnswer, PermissionAnswer, PermissionRequests},
+    approvals::{self, PermissionAnswer, PermissionRequests},
     from_wire::{self, Call},
     to_wire,
 };
@@ -11,7 +11,6 @@ use crate::{
         feed::Feed,
         pass::Who,
         rpc::{self, Id},
-        scope::Scope,
     },
     connection::{
         inspect::Peer,
@@ -23,20 +22,19 @@ use crate::{
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
 };
-use openagents_core::update::RunState;
+use openagents_core::{approval::Approval, update::RunState};
+use openagents_orchestration::explore::PlannerChoice;
 use openagents_sessions::{Answerer, ListWatch, Sender, Session, Ticket, TurnEnd, TurnRequest};
-use serde::Serialize;
+use openagents_wire::{
+    self as wire, AnswerApproval, Command, Decisions, DelegateResult, DeviceCommand, Empty, EndMeta,
+    ExploreParams, ExploreResult, Frames, Html, InspectParams, Method, PastDecision, Planner, Removed, Scope,
+    StandingRules, Watch, methods,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// Maximum bytes of a prompt; longer text belongs in a file in the workspace.
 const PROMPT_BYTES: usize = 1 << 20;
-
-/// The method that answers an approval.
-const ANSWER: &str = "_openagents/approvals/answer";
-
-/// Prefix of the device methods.
-const DEVICES: &str = "_openagents/devices/";
 
 /// The state that the calls of one connection need.
 pub(super) struct Methods {
@@ -102,18 +100,19 @@ impl Methods {
             return Err(Fault::invalid_request("This device was removed."));
         }
         self.lease.touch();
-        let method = from_wire::method(name)?;
+        let needed = from_wire::needed_scope(name)?;
         // Device and approval decisions and deletions are audited where they happen.
-        let is_audited = name.starts_with(DEVICES) || [ANSWER, ACP.session_delete].contains(&name);
-        if method.needs > Scope::View && pass.who != Who::Local {
-            if !pass.may(method.needs) {
+        let is_audited = name.starts_with(DeviceCommand::PREFIX)
+            || [methods::ApprovalsAnswer::NAME, ACP.session_delete].contains(&name);
+        if needed > Scope::View && pass.who != Who::Local {
+            if !pass.may(needed) {
                 self.services.devices.refused_call(&self.actor(), name).await;
             } else if !is_audited {
                 let session = params.get("sessionId").and_then(Value::as_str).unwrap_or_default();
                 self.services.devices.record(&self.actor(), name, session).await;
             }
         }
-        method.call(params, pass.scope())
+        from_wire::call(name, params, pass.scope())
     }
 
     pub(super) async fn notification(&mut self, method: &str, params: Value) {
@@ -146,8 +145,8 @@ impl Methods {
         }
     }
 
-    async fn answer_approval(&self, answer: ApprovalAnswer) -> Result<Value, Fault> {
-        let ApprovalAnswer { session_id, approval_id, option_id, message } = answer;
+    async fn answer_approval(&self, answer: AnswerApproval) -> Result<Approval, Fault> {
+        let AnswerApproval { session_id, approval_id, option_id, message } = answer;
         let client = self.peer.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let is_here = self.lease.pass.who == Who::Local;
@@ -158,7 +157,7 @@ impl Methods {
             let detail = format!("{option_id}: {}", approval.shown());
             self.services.devices.record_answer(&self.actor(), &detail).await;
         }
-        Ok(wire(&approval))
+        Ok(approval)
     }
 
     pub(super) async fn request(&mut self, id: Id, method: &str, params: Value) {
@@ -195,7 +194,6 @@ impl Methods {
     }
 
     async fn run(&self, method: &str, call: Call) -> Result<Answer, Fault> {
-        let sessions = &self.services.sessions;
         match call {
             Call::Initialize(request) => Ok(self.initialize(&request)),
             Call::NewSession(request) => self.new_session(request).await,
@@ -210,96 +208,111 @@ impl Methods {
                 Ok(Answer::Now(json!({})))
             }
             Call::SetMode(request) => self.set_mode(request).await,
-            Call::Explore(request) => self.explore(request).await,
-            Call::Attach(request) => self.attach(request).await,
-            Call::Detach(request) => self.detach(&request.session_id).await,
-            Call::RemoveQueued(request) => {
-                let session = self.session(&request.session_id).await?;
-                Ok(Answer::Now(json!({"removed": session.remove(&request.id).await?})))
+            Call::Ours(call) => self.run_ours(method, call).await,
+        }
+    }
+
+    async fn run_ours(&self, method: &str, call: wire::Call) -> Result<Answer, Fault> {
+        use wire::Call as Ours;
+        let Services { sessions, turns, devices, trust, privacy, .. } = &*self.services;
+        let scope = self.lease.pass.scope();
+        match call {
+            Ours::Explore(request) => self.explore(request).await,
+            Ours::Attach(request) => self.attach(request).await,
+            Ours::Detach(request) => self.detach(&request.session_id).await,
+            Ours::QueueRemove(request) => {
+                let removed = self.session(&request.session_id).await?.remove(&request.id).await?;
+                now::<methods::QueueRemove>(Removed { removed })
             }
-            Call::Update(request) => self.update(request).await,
-            Call::Markdown(request) => Ok(Answer::Now(json!({"html": markdown::render(request.text).await}))),
-            Call::Workspaces => Ok(self.workspaces().await),
-            Call::ListHistory(page) => self.list_history(page).await,
-            Call::ReadHistory(part) => self.read_history(part).await,
-            Call::ReadHistoryLine(line) => self.read_history_line(line).await,
-            Call::FindInHistory(find) => self.find_in_history(find).await,
-            Call::WatchHistory => self.watch_history(),
-            Call::HistorySettings(list) => Ok(self.history_settings(list.watch)),
-            Call::ConfigureHistory(change) => self.configure_history(change).await,
-            Call::ClearHistoryIndex => self.clear_history_index().await,
-            Call::SearchSessions(search) => self.search_sessions(search).await,
-            Call::LabelSession(label) => self.label(label).await,
-            Call::TrustedWorkspaces(list) => {
-                let trust = &self.services.trust;
-                Ok(list_answer(list.watch, trust.snapshot(), trust))
+            Ours::ReadUpdate(request) => self.update(request).await,
+            Ours::RenderMarkdown(request) => {
+                let html = markdown::render(request.text).await;
+                now::<methods::RenderMarkdown>(Html { html })
             }
-            Call::TrustWorkspace(request) => self.trust(&request.path, request.seen).await,
-            Call::RevokeTrust(request) => {
-                self.services.turns.revoke_trust(&request.path).await?;
-                Ok(Answer::Now(self.services.trust.snapshot()))
+            Ours::Workspaces(_) => self.workspaces().await,
+            Ours::HistoryList(page) => self.list_history(page).await,
+            Ours::HistoryRead(part) => self.read_history(part).await,
+            Ours::HistoryLine(line) => self.read_history_line(line).await,
+            Ours::HistoryFind(find) => self.find_in_history(find).await,
+            Ours::HistoryWatch(_) => self.watch_history(),
+            Ours::HistorySettings(Watch { watch }) => Ok(self.history_settings(watch)),
+            Ours::HistoryConfigure(change) => self.configure_history(change).await,
+            Ours::HistoryClear(_) | Ours::HistoryRebuild(_) => self.clear_history_index().await,
+            Ours::SessionsSearch(search) => self.search_sessions(search).await,
+            Ours::SessionsLabel(label) => self.label(label).await,
+            Ours::TrustList(Watch { watch }) => Ok(list_answer(watch, trust.snapshot(), trust)),
+            Ours::TrustAdd(request) => self.trust(&request.path, request.seen).await,
+            Ours::TrustRevoke(request) => {
+                turns.revoke_trust(&request.path).await?;
+                Ok(Answer::Now(trust.snapshot()))
             }
-            Call::Models(list) => {
+            Ours::ModelsList(Watch { watch }) => {
                 let models = served(&self.services.models, method)?;
                 let snapshot = models.fresh_snapshot().await;
-                Ok(list_answer(list.watch, snapshot, models.feed()))
+                Ok(list_answer(watch, snapshot, models.feed()))
             }
-            Call::Model(command) => {
+            Ours::Model(command) => {
                 Ok(Answer::Now(served(&self.services.models, method)?.command(command).await?))
             }
-            Call::Agents(list) => {
+            Ours::AgentsList(Watch { watch }) => {
                 let agents = served(&self.services.agents, method)?;
-                let snapshot = agents.feed().snapshot_for(self.lease.pass.scope());
-                Ok(list_answer(list.watch, snapshot, agents.feed()))
+                Ok(list_answer(watch, agents.feed().snapshot_for(scope), agents.feed()))
             }
-            Call::Agent(command) => {
+            Ours::Agent(command) => {
                 Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
             }
-            Call::Decisions => {
+            Ours::AgentsDecisions(_) => {
                 served(&self.services.agents, method)?;
                 let decisions = sessions.with_store(|store| store.decisions()).await?;
-                Ok(Answer::Now(json!({"decisions": decisions})))
+                let decisions = decisions.into_iter().map(|routed| PastDecision {
+                    ts: routed.ts,
+                    session_id: routed.session_id,
+                    prompt: routed.prompt,
+                    decision: routed.decision,
+                });
+                let decisions = decisions.collect();
+                now::<methods::AgentsDecisions>(Decisions { decisions })
             }
-            Call::Privacy(list) => {
-                let privacy = &self.services.privacy;
-                Ok(list_answer(list.watch, privacy.fresh_snapshot().await, privacy.feed()))
+            Ours::PrivacyList(Watch { watch }) => {
+                Ok(list_answer(watch, privacy.fresh_snapshot().await, privacy.feed()))
             }
-            Call::SetPrivacy(change) => Ok(Answer::Now(self.services.privacy.command(change).await?)),
-            Call::AnswerApproval(answer) => Ok(Answer::Now(self.answer_approval(answer).await?)),
-            Call::ResumeApproval(resume) => {
-                self.services.turns.resume(&resume.session_id, &resume.approval_id, &self.peer.id).await?;
-                Ok(Answer::Now(json!({})))
+            Ours::PrivacySet(change) => Ok(Answer::Now(privacy.command(change).await?)),
+            Ours::ApprovalsAnswer(answer) => {
+                now::<methods::ApprovalsAnswer>(self.answer_approval(answer).await?)
             }
-            Call::Rules => {
+            Ours::ApprovalsResume(resume) => {
+                turns.resume(&resume.session_id, &resume.approval_id, &self.peer.id).await?;
+                now::<methods::ApprovalsResume>(Empty {})
+            }
+            Ours::ApprovalsRules(_) => {
                 let rules = sessions.with_store(|store| store.standing_rules()).await?;
-                Ok(Answer::Now(json!({"rules": rules.iter().map(approvals::rule).collect::<Vec<_>>()})))
+                let rules = rules.into_iter().filter_map(approvals::rule).collect();
+                now::<methods::ApprovalsRules>(StandingRules { rules })
             }
-            Call::RevokeRules(revocation) => {
+            Ours::ApprovalsRevoke(revocation) => {
                 sessions.with_store(move |store| store.revoke_rules(revocation.approval_id)).await?;
-                Ok(Answer::Now(json!({})))
+                now::<methods::ApprovalsRevoke>(Empty {})
             }
-            Call::Delegate(request) => {
+            Ours::Delegate(request) => {
                 let session = self.session(&request.session_id).await?;
-                let (turn, call_id) =
-                    self.services.turns.delegation(&session, request.arguments, &self.by(None));
-                self.services.turns.submit(&session, turn).await?;
-                Ok(Answer::Now(json!({"toolCallId": call_id})))
+                let (turn, tool_call_id) = turns.delegation(&session, request.arguments, &self.by(None));
+                turns.submit(&session, turn).await?;
+                now::<methods::Delegate>(DelegateResult { tool_call_id })
             }
-            Call::Devices(list) => {
-                let devices = &self.services.devices;
-                Ok(list_answer(list.watch, devices.feed().snapshot(), devices.feed()))
+            Ours::DevicesList(Watch { watch }) => {
+                Ok(list_answer(watch, devices.feed().snapshot(), devices.feed()))
             }
-            Call::Device(command) => {
-                Ok(Answer::Now(self.services.devices.command(command, &self.actor()).await?))
+            Ours::Device(command) => {
+                Ok(Answer::Now(rpc::value(&devices.command(command, &self.actor()).await?)))
             }
-            Call::Audit(page) => Ok(Answer::Now(self.services.devices.audit(page.limit, page.before).await?)),
-            Call::Me => Ok(Answer::Now(self.lease.pass.access())),
-            Call::Leave => self.leave().await,
-            Call::Inspect(inspect) if inspect.watch == Some(false) => Ok(Answer::AndInspect(json!({}), None)),
-            Call::Inspect(_) => {
+            Ours::DevicesAudit(query) => now::<methods::DevicesAudit>(devices.audit(query).await?),
+            Ours::DevicesMe(_) => now::<methods::DevicesMe>(self.lease.pass.access()),
+            Ours::DevicesLeave(_) => self.leave().await,
+            Ours::Inspect(InspectParams { watch: Some(false) }) => Ok(Answer::AndInspect(json!({}), None)),
+            Ours::Inspect(_) => {
                 let (frames, last) = self.services.inspector.snapshot();
-                let frames: Vec<Value> = frames.iter().map(|frame| frame.to_wire()).collect();
-                Ok(Answer::AndInspect(json!({"frames": frames}), Some(last)))
+                let frames = Frames { frames: frames.iter().map(|frame| frame.to_wire()).collect() };
+                Ok(Answer::AndInspect(rpc::value(&frames), Some(last)))
             }
         }
     }
@@ -313,8 +326,8 @@ impl Methods {
         if said.text.len() > PROMPT_BYTES {
             return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
-        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
-        let options = from_wire::prompt_options(ours)?;
+        let ours = from_wire::prompt_meta(request.meta.as_ref())?;
+        let options = ours.options.unwrap_or_default();
         // Only a client on this machine may name files and the environment variables that hold keys.
         if options.model.is_some() && self.lease.pass.who != Who::Local {
             return Err(Fault::invalid_params("A paired device cannot name a model for one prompt."));
@@ -322,7 +335,7 @@ impl Methods {
         let session = self.session(&request.session_id.0).await?;
         let since = session.head().seq;
         self.send(Out::Join { session: session.clone(), since }).await;
-        let by = self.by(from_wire::prompt_id(ours));
+        let by = self.by(from_wire::prompt_id(ours.prompt_id));
         let turn = self.services.turns.prompt(&session, session.cwd(), said, by).with_options(options);
         let ticket = self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
@@ -333,21 +346,29 @@ impl Methods {
             return Err(Fault::invalid_request("This computer is not a paired device."));
         };
         self.services.devices.leave(id, &self.actor()).await?;
-        Ok(Answer::Now(json!({})))
+        now::<methods::DevicesLeave>(Empty {})
     }
 
-    async fn explore(&self, request: from_wire::Explore) -> Result<Answer, Fault> {
+    async fn explore(&self, request: ExploreParams) -> Result<Answer, Fault> {
         let sessions = &self.services.sessions;
         let root = match self.lease.pass.scope() {
             Scope::Admin => sessions.open_workspace(&request.root).await?,
             _ => sessions.admit(&request.root).await?,
         };
         let session = sessions.create(&root).await?;
-        let turn = TurnRequest::exploration(root, request.goals, None).planned_by(request.planner);
+        let turn = TurnRequest::exploration(root, request.goals, None).planned_by(match request.planner {
+            Planner::Auto => PlannerChoice::Auto,
+            Planner::Heuristic => PlannerChoice::Heuristic,
+            Planner::Model => PlannerChoice::Model,
+        });
         let turn = turn.asked_by(&self.peer.client());
-        let result = json!({"sessionId": session.id(), "planId": turn.plan_id(), "status": "started"});
+        let result = ExploreResult {
+            session_id: session.id().to_string(),
+            plan_id: turn.plan_id().to_string(),
+            status: "started".to_owned(),
+        };
         self.services.turns.submit(&session, turn).await?;
-        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+        Ok(Answer::AndFollow(rpc::value(&result), Following::from_the_beginning(session)))
     }
 
     /// Sends the answer when the turn ends. Does not block further requests.
@@ -359,9 +380,9 @@ impl Methods {
                     Some(failure) => (end.seq, rpc::error(Some(&id), &Fault::internal(failure))),
                     None => {
                         // The protocol has no stop reason for a turn that failed.
-                        let ours = to_wire::meta(json!({"state": end.state.as_str()}));
+                        let ours = wire::meta(&EndMeta { state: end.state.as_str().to_owned() });
                         let response = PromptResponse::new(stop_reason(&end)).meta(ours);
-                        (end.seq, rpc::response(&id, &wire(&response)))
+                        (end.seq, rpc::response(&id, &rpc::value(&response)))
                     }
                 },
                 Err(_) => {
@@ -378,6 +399,11 @@ impl Methods {
 /// Returns a service. If this bridge does not have it, the method does not exist either.
 fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
+}
+
+/// Returns the answer of a method.
+pub(super) fn now<M: Method>(answer: M::Answer) -> Result<Answer, Fault> {
+    Ok(Answer::Now(rpc::value(&answer)))
 }
 
 pub(super) fn list_answer(watch: bool, snapshot: Value, feed: &Arc<Feed>) -> Answer {
@@ -427,8 +453,4 @@ impl Following {
     pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
         Self { session, from: ReadFrom::Update(0), queue: None }
     }
-}
-
-pub(super) fn wire(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
 }

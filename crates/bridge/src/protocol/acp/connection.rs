@@ -1,12 +1,11 @@
 //! One ACP connection: incoming frames, outgoing session updates.
 
-use super::{approvals::PermissionRequests, calls::Methods, from_wire, from_wire::INSPECT, to_wire};
+use super::{approvals::PermissionRequests, calls::Methods, from_wire, to_wire};
 use crate::{
     base::{
         config::ACP_FRAME,
         pass::{Pass, Who},
         rpc::{self, Incoming},
-        scope::Scope,
     },
     connection::{
         inspect::Peer,
@@ -24,7 +23,9 @@ use openagents_core::{
     model::Activity,
 };
 use openagents_sessions::{Folded, ListNews, QueueState, Session, store::Stored};
-use serde_json::json;
+use openagents_wire::{
+    ActivityParams, Method, QueueParams, Scope, SessionRef, SessionsParams, SnapshotParams, methods,
+};
 use std::sync::Arc;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
@@ -80,7 +81,9 @@ impl FrameHandler for AcpHandler {
     async fn frame(&mut self, text: &str, _cancelled: bool) -> Result<(), Closing> {
         let parsed = rpc::parse(text);
         let about_inspection = match &parsed {
-            Ok(Incoming::Request { method, .. } | Incoming::Notification { method, .. }) => method == INSPECT,
+            Ok(Incoming::Request { method, .. } | Incoming::Notification { method, .. }) => {
+                method == methods::Inspect::NAME
+            }
             _ => false,
         };
         if !about_inspection {
@@ -130,8 +133,8 @@ impl Dialect for Acp {
     }
 
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
-        let params = json!({"sessionId": session.id(), "activity": activity});
-        Some(rpc::notification("_openagents/activity", &params))
+        let params = ActivityParams { session_id: session.id().to_string(), activity };
+        Some(rpc::event::<methods::ActivityChanged>(&params))
     }
 
     /// Sent only to third-party clients: our own clients do not offer commands yet.
@@ -153,25 +156,28 @@ impl Dialect for Acp {
     }
 
     fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {
-        Some(rpc::notification("_openagents/snapshot", &json!({"sessionId": session.id(), "seq": seq})))
+        let params = SnapshotParams { session_id: session.id().to_string(), seq };
+        Some(rpc::event::<methods::SnapshotEnded>(&params))
     }
 
     fn queue(&mut self, session: &Session, waits: &QueueState) -> Option<String> {
-        let params = json!({"sessionId": session.id(), "queued": waits.queued, "running": waits.running});
-        Some(rpc::notification("_openagents/queue", &params))
+        Some(rpc::event::<methods::QueueChanged>(&QueueParams {
+            session_id: session.id().to_string(),
+            queued: to_wire::queued(&waits.queued),
+            running: waits.running,
+        }))
     }
 
     fn left(&mut self, session: &Session) -> Option<String> {
-        Some(rpc::notification("_openagents/detached", &json!({"sessionId": session.id()})))
+        Some(rpc::event::<methods::Detached>(&SessionRef { session_id: session.id().to_string() }))
     }
 
     fn sessions(&mut self, news: &ListNews) -> Option<String> {
-        let rows: Vec<_> = news.changed.iter().map(to_wire::session_row).collect();
-        let mut params = json!({"sessions": rows, "removed": news.removed});
-        if news.reset {
-            params["reset"] = true.into();
-        }
-        Some(rpc::notification("_openagents/sessions", &params))
+        Some(rpc::event::<methods::SessionsChanged>(&SessionsParams {
+            sessions: news.changed.iter().map(to_wire::session_row).collect(),
+            removed: news.removed.iter().map(|id| id.to_string()).collect(),
+            reset: news.reset,
+        }))
     }
 
     fn failed(&mut self, session: &Session, message: &str) -> String {

@@ -12,13 +12,12 @@ use openagents_transcripts::{
     history_index::{IndexProgress, IndexedMatches},
     replay::Replay,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    time::Duration,
+use openagents_wire::{
+    FindLines, HistoryFilter, HistoryPage, LineText, ListHistory, NotSearched, PastLines, PastPart,
+    PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
+use serde_json::Value;
+use std::{collections::HashMap, path::Path, time::Duration};
 
 /// Time limit for finding the transcripts.
 pub(super) const LIST_TIME: Duration = Duration::from_secs(5);
@@ -36,74 +35,14 @@ pub(super) const QUERY: usize = 1_000;
 const LINES: usize = 5_000;
 /// Maximum bytes of a part: a few hundred rows of a timeline.
 const PART: u64 = 512 << 10;
-
-/// Params of `_openagents/history/list`.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HistoryPage {
-    #[serde(default)]
-    limit: Option<usize>,
-    /// Return only transcripts that are listed after this one.
-    #[serde(default)]
-    after: Option<SessionName>,
-    #[serde(default)]
-    filter: HistoryFilter,
-}
-
-/// A filter for the list; matches everything by default.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct HistoryFilter {
-    #[serde(default, deserialize_with = "some_provider")]
-    provider: Option<Provider>,
-    /// Transcripts of sessions that ran in this folder.
-    cwd: Option<PathBuf>,
-    branch: Option<String>,
-    /// Transcripts changed since this time, in milliseconds since the epoch.
-    since: Option<i64>,
-    archived: Option<bool>,
-}
-
-/// The name of a transcript of another agent.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct SessionName {
-    #[serde(deserialize_with = "provider")]
-    provider: Provider,
-    id: String,
-}
-
-/// Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HistoryPart {
-    #[serde(flatten)]
-    session: SessionName,
-    #[serde(default)]
-    before: Option<u64>,
-    #[serde(default)]
-    from: Option<u64>,
-    #[serde(default)]
-    line: Option<u64>,
-}
-
-/// Params of `_openagents/history/line`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct HistoryLine {
-    #[serde(flatten)]
-    session: SessionName,
-    /// The line number, counted from 1.
-    line: u64,
-}
-
-/// Params of `_openagents/history/find`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct HistoryFind {
-    #[serde(flatten)]
-    session: SessionName,
-    query: String,
-    #[serde(default)]
-    limit: Option<usize>,
-}
+/// Maximum number of transcripts that a search returns.
+const FOUND: usize = 50;
+/// Time limit for searching whole logs.
+const LOGS_TIME: Duration = Duration::from_secs(10);
+/// Maximum number of lines that a search of whole logs finds, in all transcripts together.
+const LOG_LINES: usize = 500;
+/// Characters of text around a match.
+const SNIPPET: usize = 160;
 
 /// Builds the list rows of transcripts for one client.
 pub(crate) struct Row {
@@ -114,11 +53,12 @@ pub(crate) struct Row {
 }
 
 /// Returns a page of the list, newest first; the first page also has all pinned transcripts. Blocks.
-pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value {
+pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result<HistoryPage, Fault> {
     let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
+    let provider = provider.as_deref().map(self::provider).transpose()?;
     let query = Query {
         read_time: Some(LIST_READ_TIME),
-        provider: *provider,
+        provider,
         workspace: cwd.clone(),
         since: *since,
         ..Query::default()
@@ -139,18 +79,19 @@ pub(super) fn list(history: &History, shown: &Row, page: &HistoryPage) -> Value 
     let is_first = page.after.is_none();
     if let Some(after) = &page.after {
         // If the transcript is gone or has moved, the list starts over.
-        let known = listing.rows.iter().position(|row| row.provider == after.provider && row.id == after.id);
+        let known =
+            listing.rows.iter().position(|row| row.provider.as_str() == after.provider && row.id == after.id);
         if let Some(last) = known {
             rows.nth(last);
         }
     }
     let limit = page.limit.unwrap_or(ROWS).min(ROWS);
-    let mut sessions: Vec<Value> = rows.by_ref().take(limit).map(|row| shown.json(row)).collect();
+    let mut sessions: Vec<PastSession> = rows.by_ref().take(limit).map(|row| shown.row(row)).collect();
     let more = rows.peek().is_some();
     if is_first {
-        sessions.extend(rows.filter(|row| shown.label(row).marks.pinned).map(|row| shown.json(row)));
+        sessions.extend(rows.filter(|row| shown.label(row).marks.pinned).map(|row| shown.row(row)));
     }
-    json!({"sessions": sessions, "more": more, "total": total, "unread": listing.unread, "incomplete": incomplete})
+    Ok(HistoryPage { sessions, more, total, unread: listing.unread, incomplete })
 }
 
 impl Row {
@@ -158,40 +99,30 @@ impl Row {
         self.labels.get(&(row.provider, row.id.clone())).cloned().unwrap_or_default()
     }
 
-    pub(super) fn json(&self, row: &Transcript) -> Value {
+    pub(super) fn row(&self, row: &Transcript) -> PastSession {
         let TranscriptLabel { title, marks } = self.label(row);
-        let mut shown = json!({
-            "provider": row.provider.as_str(),
-            "agent": row.provider.display_name(),
-            "id": row.id,
-            "title": title.as_ref().or(row.title.as_ref()),
-            "cwd": row.cwd.as_deref().map(|cwd| cwd.to_string_lossy()),
-            "branch": row.branch,
-            "model": row.model,
-            "createdAt": row.created_at,
-            "updatedAt": row.updated_at,
-            "resume": row.provider.resume_command(&row.id),
-        });
-        if self.is_here {
-            shown["file"] = row.file_path.to_string_lossy().into();
+        PastSession {
+            provider: row.provider.as_str().to_owned(),
+            agent: row.provider.display_name().to_owned(),
+            id: row.id.clone(),
+            title: title.or_else(|| row.title.clone()),
+            cwd: row.cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()),
+            branch: row.branch.clone(),
+            model: row.model.clone(),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            resume: row.provider.resume_command(&row.id),
+            file: self.is_here.then(|| row.file_path.to_string_lossy().into_owned()),
+            incomplete: row.why_incomplete(),
+            continues: row.continues.clone(),
+            pinned: marks.pinned,
+            archived: marks.archived || row.archived,
         }
-        if let Some(why) = row.why_incomplete() {
-            shown["incomplete"] = why.into();
-        }
-        if let Some(original) = &row.continues {
-            shown["continues"] = original.as_str().into();
-        }
-        for (mark, name) in [(marks.pinned, "pinned"), (marks.archived || row.archived, "archived")] {
-            if mark {
-                shown[name] = true.into();
-            }
-        }
-        shown
     }
 }
 
 /// Returns the lines of a transcript that contain a text. Blocks.
-pub(super) fn find_lines(history: &History, wanted: &HistoryFind) -> Result<Value, Fault> {
+pub(super) fn find_lines(history: &History, wanted: &FindLines) -> Result<PastLines, Fault> {
     let budget = within(READ_TIME);
     let found = find(history, &wanted.session, &budget)?;
     let query = openagents_sessions::prune::head(&wanted.query, QUERY);
@@ -201,13 +132,13 @@ pub(super) fn find_lines(history: &History, wanted: &HistoryFind) -> Result<Valu
     let limit = wanted.limit.unwrap_or(LINES).min(LINES);
     let read = history.find_lines(&found, query, limit, &budget);
     let (lines, more) = read.map_err(|error| unreadable(&found, &error))?;
-    Ok(json!({"lines": lines, "more": more}))
+    Ok(PastLines { lines, more })
 }
 
 /// Returns a part of a transcript as updates. Blocks.
-pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Result<Value, Fault> {
+pub(super) fn read_part(history: &History, rows: &Row, wanted: &ReadHistory) -> Result<PastPart, Fault> {
     let budget = within(READ_TIME);
-    let HistoryPart { session, before, from, line } = wanted;
+    let ReadHistory { session, before, from, line } = wanted;
     let found = find(history, session, &budget)?;
     let part = match (before, from, line) {
         (Some(offset), ..) => Part::Before(*offset),
@@ -241,31 +172,26 @@ pub(super) fn read(history: &History, rows: &Row, wanted: &HistoryPart) -> Resul
         let shown = |image| to_wire::image(&found.id, (line, at), is_prompt, &message_id, image);
         updates.extend(images.into_iter().map(shown));
     }
-    Ok(json!({
-        "session": rows.json(&found),
-        "updates": updates,
-        "from": read.from,
-        "to": read.to,
-        "size": read.size,
-        "omitted": read.omitted,
-    }))
+    let (from, to, size, omitted) = (read.from, read.to, read.size, read.omitted);
+    Ok(PastPart { session: rows.row(&found), updates, from, to, size, omitted })
 }
 
 /// Returns a raw line of a transcript, for the inspector. Blocks.
-pub(super) fn line(history: &History, wanted: &HistoryLine) -> Result<Value, Fault> {
+pub(super) fn raw_line(history: &History, wanted: &ReadLine) -> Result<LineText, Fault> {
     let budget = within(READ_TIME);
     let found = find(history, &wanted.session, &budget)?;
     let read = history.line(&found, wanted.line, &budget);
     let text = read.map_err(|error| unreadable(&found, &error))?.ok_or_else(|| {
         Fault::not_found(format!("Line {} is no longer in {}.", wanted.line, found.file_path.display()))
     })?;
-    Ok(json!({"text": text}))
+    Ok(LineText { text })
 }
 
 fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Transcript, Fault> {
-    history.find(&session.id, Some(session.provider), budget).ok_or_else(|| {
+    let provider = provider(&session.provider)?;
+    history.find(&session.id, Some(provider), budget).ok_or_else(|| {
         let id = openagents_sessions::prune::head(&session.id, 128);
-        Fault::not_found(format!("{} has no session {id} any more.", session.provider.display_name()))
+        Fault::not_found(format!("{} has no session {id} any more.", provider.display_name()))
     })
 }
 
@@ -283,45 +209,13 @@ pub(super) fn within(time: Duration) -> Budget {
     Budget::within(time, &CancellationToken::new())
 }
 
-fn provider<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Provider, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    Provider::parse(&name).ok_or_else(|| {
+/// Reads the name of an agent.
+pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
+    Provider::parse(name).ok_or_else(|| {
         let known = Provider::ALL.map(Provider::as_str).join(", ");
-        let name = openagents_sessions::prune::head(&name, 100);
-        serde::de::Error::custom(format!("no such agent: {name} (known: {known})"))
+        let name = openagents_sessions::prune::head(name, 100);
+        Fault::invalid_params(format!("There is no agent {name}; there are {known}."))
     })
-}
-
-pub(super) fn some_provider<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Provider>, D::Error> {
-    provider(deserializer).map(Some)
-}
-
-// Searching other agents' transcripts, through the index or in whole logs.
-
-/// Maximum number of transcripts that a search returns.
-const FOUND: usize = 50;
-/// Time limit for searching whole logs.
-const LOGS_TIME: Duration = Duration::from_secs(10);
-/// Maximum number of lines that a search of whole logs finds, in all transcripts together.
-const LOG_LINES: usize = 500;
-/// Characters of text around a match.
-const SNIPPET: usize = 160;
-
-/// Params of `_openagents/sessions/search`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SessionSearch {
-    query: String,
-    #[serde(default)]
-    limit: Option<usize>,
-    /// Transcripts of this workspace rank higher.
-    #[serde(default)]
-    cwd: Option<PathBuf>,
-    /// Search whole logs instead of the index. This also finds tool output, parts of words and text that is not
-    /// indexed.
-    #[serde(default)]
-    pub(super) logs: bool,
 }
 
 /// Returns the transcripts that match a typed text, best first, each with a matching line. `find` queries the index.
@@ -329,38 +223,39 @@ pub(crate) struct SessionSearch {
 pub(super) fn search(
     history: &History,
     rows: &Row,
-    search: &SessionSearch,
+    search: &SearchSessions,
     progress: IndexProgress,
     find: impl FnOnce(&str, usize, i64, Option<&Path>) -> Result<IndexedMatches, Fault>,
-) -> Result<Value, Fault> {
+) -> Result<SearchResults, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
     let now = jiff::Timestamp::now().as_millisecond();
     let query = openagents_sessions::prune::head(&search.query, QUERY);
     let found = find(query, limit, now, search.cwd.as_deref())?;
     let named = labelled(history, rows, query, &found);
-    let named = named.iter().map(|session| {
-        let mut shown = rows.json(session);
-        (shown["line"], shown["kind"], shown["matches"]) = (0.into(), "title".into(), 1.into());
-        shown
+    let named = named.iter().map(|session| SearchHit {
+        session: rows.row(session),
+        kind: Some("title".to_owned()),
+        matches: 1,
+        ..SearchHit::default()
     });
-    let by_words = found.passages.iter().map(|passage| {
-        let mut shown = rows.json(&passage.session);
-        shown["line"] = passage.line.into();
-        shown["kind"] = passage.kind.into();
-        shown["matches"] = passage.matches.into();
-        if let Some(snippet) = &passage.snippet {
-            shown["snippet"] = snippet.as_str().into();
-        }
-        shown
+    let by_words = found.passages.iter().map(|passage| SearchHit {
+        session: rows.row(&passage.session),
+        line: passage.line,
+        kind: Some(passage.kind.to_owned()),
+        matches: passage.matches,
+        snippet: passage.snippet.clone(),
     });
-    let sessions: Vec<Value> = named.chain(by_words).take(limit).collect();
-    let is_text = !query.trim().is_empty();
-    Ok(json!({
-        "sessions": sessions,
-        "more": found.truncated,
-        "indexing": {"done": progress.done, "total": progress.total},
-        "notSearched": {"sessionEnds": found.not_indexed.session_ends, "longMessages": found.not_indexed.passage_ends, "toolOutput": is_text},
-    }))
+    Ok(SearchResults {
+        sessions: named.chain(by_words).take(limit).collect(),
+        more: found.truncated,
+        indexing: Progress { done: progress.done, total: progress.total },
+        not_searched: NotSearched {
+            session_ends: found.not_indexed.session_ends,
+            long_messages: found.not_indexed.passage_ends,
+            tool_output: !query.trim().is_empty(),
+        },
+        timed_out: false,
+    })
 }
 
 /// Returns the transcripts whose label matches a typed text and that are not in `found`. The index has only the agents'
@@ -382,7 +277,11 @@ fn labelled(history: &History, rows: &Row, query: &str, found: &IndexedMatches) 
 }
 
 /// Returns the transcripts whose logs contain a typed text, those of the workspace first, then the newest. Blocks.
-pub(super) fn search_logs(history: &History, rows: &Row, search: &SessionSearch) -> Result<Value, Fault> {
+pub(super) fn search_logs(
+    history: &History,
+    rows: &Row,
+    search: &SearchSessions,
+) -> Result<SearchResults, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
     // A snapshot, so that the rows of the results are the ones that were searched.
     let history = history.snapshot();
@@ -401,25 +300,21 @@ pub(super) fn search_logs(history: &History, rows: &Row, search: &SessionSearch)
         .search(&query, &within(LIST_TIME), &within(LOGS_TIME), &())
         .map_err(|reason| Fault::invalid_params(format!("The query cannot be searched for: {reason}.")))?;
     let listed = history.list(&Query::default(), &within(LIST_TIME)).rows;
-    let mut sessions: Vec<(SessionKey, Value)> = Vec::new();
+    let mut sessions: Vec<SearchHit> = Vec::new();
     for hit in &found.matches {
-        let key: SessionKey = (hit.provider, hit.session_id.clone());
-        if let Some((_, shown)) = sessions.iter_mut().find(|(known, _)| *known == key) {
-            shown["matches"] = (shown["matches"].as_u64().unwrap_or_default() + 1).into();
-        } else if let Some(row) = listed.iter().find(|row| row.provider == key.0 && row.id == key.1) {
-            let mut shown = rows.json(row);
-            shown["line"] = hit.line_number.into();
-            shown["matches"] = 1.into();
-            shown["snippet"] = hit.line.as_str().into();
-            sessions.push((key, shown));
+        let is_known = |known: &&mut SearchHit| {
+            known.session.provider == hit.provider.as_str() && known.session.id == hit.session_id
+        };
+        if let Some(known) = sessions.iter_mut().find(is_known) {
+            known.matches += 1;
+        } else if let Some(row) =
+            listed.iter().find(|row| row.provider == hit.provider && row.id == hit.session_id)
+        {
+            let (line, snippet) = (hit.line_number, Some(hit.line.clone()));
+            sessions.push(SearchHit { session: rows.row(row), line, kind: None, matches: 1, snippet });
         }
     }
     let more = found.truncated || sessions.len() > limit;
-    Ok(json!({
-        "sessions": sessions.into_iter().take(limit).map(|(_, shown)| shown).collect::<Vec<_>>(),
-        "more": more,
-        "indexing": {"done": 0, "total": 0},
-        "notSearched": {"sessionEnds": 0, "longMessages": 0, "toolOutput": false},
-        "timedOut": found.timed_out,
-    }))
+    sessions.truncate(limit);
+    Ok(SearchResults { sessions, more, timed_out: found.timed_out, ..SearchResults::default() })
 }

@@ -1,43 +1,48 @@
 //! The calls that read other agents' transcripts, and that label sessions and transcripts.
 
 use super::{
-    calls::{Answer, Methods, list_answer},
-    history::{self, HistoryFind, HistoryLine, HistoryPage, HistoryPart, SessionSearch},
-    past_sessions::{HistoryChange, PastSessions, SessionLabel},
+    calls::{Answer, Methods, list_answer, now},
+    history,
+    past_sessions::PastSessions,
 };
-use crate::base::error::Fault;
+use crate::base::{error::Fault, rpc};
 use openagents_sessions::{run_blocking, store::Marks};
 use openagents_transcripts::history::History;
-use serde_json::{Value, json};
+use openagents_wire::{
+    Empty, FindLines, HistoryChange, LabelSession, ListHistory, Method, ReadHistory, ReadLine,
+    SearchSessions, methods,
+};
+use serde_json::json;
 use std::sync::Arc;
 
 /// Maximum bytes of a title that the user enters.
 const TITLE: usize = 500;
 
 impl Methods {
-    pub(super) async fn list_history(&self, page: HistoryPage) -> Result<Answer, Fault> {
+    pub(super) async fn list_history(&self, page: ListHistory) -> Result<Answer, Fault> {
         let rows = self.past().rows_for(&self.lease.pass.who);
-        self.with_history(move |history| Ok(history::list(history, &rows, &page))).await
+        self.with_history::<methods::HistoryList>(move |history| history::list(history, &rows, &page)).await
     }
 
-    pub(super) async fn read_history(&self, part: HistoryPart) -> Result<Answer, Fault> {
+    pub(super) async fn read_history(&self, part: ReadHistory) -> Result<Answer, Fault> {
         let rows = self.past().rows_for(&self.lease.pass.who);
-        self.with_history(move |history| history::read(history, &rows, &part)).await
+        self.with_history::<methods::HistoryRead>(move |history| history::read_part(history, &rows, &part))
+            .await
     }
 
-    pub(super) async fn read_history_line(&self, line: HistoryLine) -> Result<Answer, Fault> {
-        self.with_history(move |history| history::line(history, &line)).await
+    pub(super) async fn read_history_line(&self, line: ReadLine) -> Result<Answer, Fault> {
+        self.with_history::<methods::HistoryLine>(move |history| history::raw_line(history, &line)).await
     }
 
-    pub(super) async fn find_in_history(&self, find: HistoryFind) -> Result<Answer, Fault> {
-        self.with_history(move |history| history::find_lines(history, &find)).await
+    pub(super) async fn find_in_history(&self, find: FindLines) -> Result<Answer, Fault> {
+        self.with_history::<methods::HistoryFind>(move |history| history::find_lines(history, &find)).await
     }
 
-    pub(super) async fn search_sessions(&self, search: SessionSearch) -> Result<Answer, Fault> {
+    pub(super) async fn search_sessions(&self, search: SearchSessions) -> Result<Answer, Fault> {
         let past = self.past().clone();
         let rows = past.rows_for(&self.lease.pass.who);
         past.look();
-        self.with_history(move |history| match search.logs {
+        self.with_history::<methods::SessionsSearch>(move |history| match search.logs {
             true => history::search_logs(history, &rows, &search),
             false => history::search(history, &rows, &search, past.progress(), |query, limit, now, near| {
                 past.search(query, limit, now, near, history)
@@ -69,8 +74,8 @@ impl Methods {
     }
 
     /// Stores the user's label for a session or a transcript.
-    pub(super) async fn label(&self, label: SessionLabel) -> Result<Answer, Fault> {
-        let SessionLabel { provider, id, title, pinned, archived } = label;
+    pub(super) async fn label(&self, label: LabelSession) -> Result<Answer, Fault> {
+        let LabelSession { provider, id, title, pinned, archived } = label;
         let title = title.map(|title| title.map(|title| short(&title)));
         let mark = move |marks: &mut Marks| {
             marks.pinned = pinned.unwrap_or(marks.pinned);
@@ -86,17 +91,17 @@ impl Methods {
             if pinned.is_some() || archived.is_some() {
                 session.mark(mark).await?;
             }
-            return Ok(Answer::Now(json!({})));
+            return now::<methods::SessionsLabel>(Empty {});
         };
-        let past = self.past().clone();
-        self.with_history(move |history| {
+        let (past, provider) = (self.past().clone(), history::provider(&provider)?);
+        self.with_history::<methods::SessionsLabel>(move |history| {
             past.label(history, &(provider, id), |label| {
                 if let Some(title) = title {
                     label.title = title.filter(|title| !title.is_empty());
                 }
                 mark(&mut label.marks);
             })?;
-            Ok(json!({}))
+            Ok(Empty {})
         })
         .await
     }
@@ -115,12 +120,14 @@ impl Methods {
     }
 
     /// Runs `read` with the history that this client may read.
-    async fn with_history(
+    async fn with_history<M: Method>(
         &self,
-        read: impl FnOnce(&History) -> Result<Value, Fault> + Send + 'static,
+        read: impl FnOnce(&History) -> Result<M::Answer, Fault> + Send + 'static,
     ) -> Result<Answer, Fault> {
         let history = self.past().history_for(&self.lease.pass.who)?;
-        run_blocking(move || read(&history)).await.ok_or_else(stopped)?.map(Answer::Now)
+        // Long answers are turned into JSON on the same thread.
+        let read = move || read(&history).map(|answer| rpc::value(&answer));
+        run_blocking(read).await.ok_or_else(stopped)?.map(Answer::Now)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Other agents' transcripts as one part of the bridge: the user's settings and labels, read access, and changes.
 
-use super::history::Row;
-use crate::base::{error::Fault, feed::Feed, pass::Who, scope::Scope};
+use super::history::{Row, provider};
+use crate::base::{error::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
 use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
 use openagents_transcripts::{
@@ -10,16 +10,12 @@ use openagents_transcripts::{
         Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     },
 };
-use parking_lot::Mutex;
-use serde::Deserialize;
-use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    fmt,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
+use openagents_wire::{
+    ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, PastChanges, Progress,
+    Scope, SessionName, methods,
 };
+use parking_lot::Mutex;
+use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
 
 /// Time limit for finding a transcript whose label has changed.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -40,39 +36,6 @@ struct Parts {
     labels: Arc<TranscriptLabels>,
     settings: Arc<dyn SettingsStore>,
     current: Arc<Mutex<HistorySettings>>,
-}
-
-/// Params of `_openagents/history/configure`.
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct HistoryChange {
-    index: Option<bool>,
-    devices: Option<bool>,
-    #[serde(default)]
-    exclude: Left,
-    #[serde(default)]
-    include: Left,
-}
-
-/// An agent or a workspace to exclude or to include again.
-#[derive(Debug, Default, Deserialize)]
-struct Left {
-    #[serde(default, deserialize_with = "super::history::some_provider")]
-    agent: Option<Provider>,
-    workspace: Option<PathBuf>,
-}
-
-/// Params of `_openagents/sessions/label`.
-#[derive(Debug, Deserialize)]
-pub(crate) struct SessionLabel {
-    /// The other agent; absent for a session of ours.
-    #[serde(default, deserialize_with = "super::history::some_provider")]
-    pub(super) provider: Option<Provider>,
-    pub(super) id: String,
-    /// `null` restores the original title; absent keeps the current one.
-    #[serde(default, deserialize_with = "present")]
-    pub(super) title: Option<Option<String>>,
-    pub(super) pinned: Option<bool>,
-    pub(super) archived: Option<bool>,
 }
 
 impl fmt::Debug for PastSessions {
@@ -124,13 +87,14 @@ impl PastSessions {
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
         let parts = Arc::new(Parts { history, indexer, labels, settings, current });
         let [state, here, devices] = [(); 3].map(|()| parts.clone());
-        let name = "_openagents/history/changed";
         let this = Self {
-            state: Feed::by_scope("_openagents/history/settings", Scope::View, move |scope| {
+            state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
                 state.state(scope)
             }),
-            changes: Feed::new(name, Scope::View, move || here.changes(true)),
-            changes_for_devices: Feed::new(name, Scope::View, move || devices.changes(false)),
+            changes: Feed::new::<methods::HistoryChanged>(Scope::View, move || here.changes(true)),
+            changes_for_devices: Feed::new::<methods::HistoryChanged>(Scope::View, move || {
+                devices.changes(false)
+            }),
             parts,
         };
         for feed in [&this.state, &this.changes, &this.changes_for_devices] {
@@ -214,14 +178,16 @@ impl PastSessions {
             let shown = openagents_sessions::prune::head(&folder.to_string_lossy(), 200).to_owned();
             return Err(Fault::invalid_params(format!("{shown} is not an absolute path.")));
         }
+        let agent = |change: &ExclusionChange| change.agent.as_deref().map(provider).transpose();
+        let (left_out, included) = (agent(&exclude)?, agent(&include)?);
         let (wanted, forgets) = {
             let mut current = self.parts.current.lock();
             let mut next = current.clone();
             next.index = index.unwrap_or(next.index);
             next.devices = devices.unwrap_or(next.devices);
             let excluded = &mut next.excluded;
-            excluded.agents.retain(|agent| include.agent != Some(*agent) && exclude.agent != Some(*agent));
-            excluded.agents.extend(exclude.agent);
+            excluded.agents.retain(|agent| included != Some(*agent) && left_out != Some(*agent));
+            excluded.agents.extend(left_out);
             if let Some(folder) = &include.workspace {
                 excluded.include_workspace(folder);
             }
@@ -261,7 +227,7 @@ impl Parts {
 
     /// Returns the settings for a client. Without [`Scope::Admin`], they include no excluded folders, and nothing about
     /// transcripts while devices may not read them.
-    fn state(&self, scope: Scope) -> Value {
+    fn state(&self, scope: Scope) -> HistorySnapshot {
         let mut current = self.current.lock().clone();
         let is_shown = scope == Scope::Admin || current.devices;
         if scope < Scope::Admin {
@@ -276,40 +242,46 @@ impl Parts {
             let SessionCounts { sessions, incomplete, why } =
                 counts.get(provider).cloned().unwrap_or_default();
             let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
-            is_shown.then(|| {
-                json!({"provider": provider.as_str(), "agent": provider.display_name(), "sessions": sessions,
-                    "incomplete": incomplete, "why": why})
+            is_shown.then(|| HistoryAgent {
+                provider: provider.as_str().to_owned(),
+                agent: provider.display_name().to_owned(),
+                sessions,
+                incomplete,
+                why,
             })
         };
-        json!({
-            "index": current.index,
-            "devices": current.devices,
-            "excluded": {
-                "agents": current.excluded.agents.iter().map(|agent| agent.as_str()).collect::<Vec<_>>(),
-                "workspaces": current.excluded.workspaces,
+        HistorySnapshot {
+            index: current.index,
+            devices: current.devices,
+            excluded: ExcludedHistory {
+                agents: current.excluded.agents.iter().map(|agent| agent.as_str().to_owned()).collect(),
+                workspaces: current.excluded.workspaces.to_vec(),
             },
-            "agents": Provider::ALL.iter().filter_map(agent).collect::<Vec<_>>(),
-            "sessions": sessions,
-            "cut": cut,
-            "bytes": bytes,
-            "progress": {"done": done, "total": total},
-        })
+            agents: Provider::ALL.iter().filter_map(agent).collect(),
+            sessions,
+            cut,
+            bytes,
+            progress: Progress { done, total },
+        }
     }
 
-    fn changes(&self, is_here: bool) -> Value {
+    fn changes(&self, is_here: bool) -> PastChanges {
         if !is_here && !self.current.lock().devices {
-            return Value::Null;
+            return PastChanges::default();
         }
         let (mut news, rows) = (self.indexer.news(), self.rows(is_here));
         // The list may not have been scanned since the user excluded some transcripts.
         let mut changed: Vec<Transcript> = std::mem::take(&mut news.changed).into();
         self.history.retain_own(&mut changed);
-        let gone = |(provider, id): &(Provider, String)| json!({"provider": provider.as_str(), "id": id});
-        json!({
-            "number": news.number,
-            "sessions": changed.iter().map(|row| rows.json(row)).collect::<Vec<_>>(),
-            "removed": news.removed.iter().map(gone).collect::<Vec<_>>(),
-        })
+        let gone = |(provider, id): &SessionKey| SessionName {
+            provider: provider.as_str().to_owned(),
+            id: id.clone(),
+        };
+        PastChanges {
+            number: news.number,
+            sessions: changed.iter().map(|row| rows.row(row)).collect(),
+            removed: news.removed.iter().map(gone).collect(),
+        }
     }
 }
 
@@ -329,9 +301,4 @@ fn remember_seen(history: &History, settings: &dyn SettingsStore, current: &Mute
 
 fn index_failed(error: impl fmt::Display) -> Fault {
     Fault::internal(format!("The index of other agents' sessions failed: {error}."))
-}
-
-/// Distinguishes `null` from an absent field.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Deserialize::deserialize(deserializer).map(Some)
 }

@@ -1,10 +1,10 @@
 //! The calls that change no session.
 
 use super::{
-    calls::{Answer, Methods, wire},
-    from_wire, to_wire,
+    calls::{Answer, Methods, now},
+    to_wire,
 };
-use crate::base::{config, error::Fault, pass::Who};
+use crate::base::{config, error::Fault, pass::Who, rpc};
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
@@ -14,7 +14,10 @@ use agent_client_protocol_schema::{
     },
 };
 use openagents_sessions::Wanted;
-use serde_json::{Value, json};
+use openagents_wire::{
+    self as wire, ClientMeta, ConnectionMeta, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo,
+    WorkspacesResult, methods,
+};
 use std::path::Path;
 
 /// Maximum number of sessions per page of `session/list`.
@@ -29,9 +32,8 @@ impl Methods {
         if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
             self.peer.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
-        let ours = request.client_capabilities.meta.as_ref().and_then(|meta| meta.get("openagents"));
-        let approvals = ours.and_then(|ours| ours.get("approvals")).and_then(Value::as_bool);
-        self.requests.client_reads_the_log(approvals.unwrap_or(false));
+        let ours: ClientMeta = wire::ours(request.client_capabilities.meta.as_ref());
+        self.requests.client_reads_the_log(ours.approvals);
         let access = self.lease.pass.access();
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
@@ -42,14 +44,13 @@ impl Methods {
         let response = InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
             .agent_info(info.title("OpenAgents Desktop".to_owned()))
-            .meta(to_wire::meta(json!({
-                "connection": self.peer.id,
-                "root": self.services.sessions.default_workspace().map(Path::to_string_lossy),
-                "computer": config::computer_name(),
-                "scope": access["scope"],
-                "device": access["device"],
-            })));
-        Answer::AndWatch(wire(&response), self.lease.pass.feed().clone(), access)
+            .meta(wire::meta(&ConnectionMeta {
+                connection: self.peer.id.to_string(),
+                root: self.services.sessions.default_workspace().map(shown),
+                computer: config::computer_name().to_owned(),
+                access: access.clone(),
+            }));
+        Answer::AndWatch(rpc::value(&response), self.lease.pass.feed().clone(), rpc::value(&access))
     }
 
     /// Lists sessions, and watches the list if the client requests it.
@@ -61,16 +62,15 @@ impl Methods {
             }
             None => None,
         };
-        let children = flag(&request, "children");
+        let ListMeta { watch, children } = wire::ours(request.meta.as_ref());
         // Start watching before reading the list, so that no change is missed.
-        let watch = flag(&request, "watch")
-            .then(|| sessions.watch_list(Wanted { cwd: request.cwd.clone(), children }));
+        let watch = watch.then(|| sessions.watch_list(Wanted { cwd: request.cwd.clone(), children }));
         let mut rows = sessions.list(PAGE + 1, after, request.cwd, children).await?;
         let more = rows.len() > PAGE;
         rows.truncate(PAGE);
         let next = rows.last().filter(|_| more).map(|last| format!("{}:{}", last.row.last_ts, last.row.id));
         let rows = rows.iter().map(to_wire::session_row).collect();
-        let list = wire(&ListSessionsResponse::new(rows).next_cursor(next));
+        let list = rpc::value(&ListSessionsResponse::new(rows).next_cursor(next));
         Ok(match watch {
             Some(watch) => Answer::AndWatchList(list, watch),
             None => Answer::Now(list),
@@ -78,9 +78,9 @@ impl Methods {
     }
 
     /// Returns a part of an update's whole text.
-    pub(super) async fn update(&self, request: from_wire::Update) -> Result<Answer, Fault> {
+    pub(super) async fn update(&self, query: UpdateQuery) -> Result<Answer, Fault> {
         let sessions = &self.services.sessions;
-        let from_wire::Update { session_id, seq, offset, limit } = request;
+        let UpdateQuery { session_id, seq, offset, limit } = query;
         let id = session_id.clone();
         let before =
             seq.checked_sub(1).ok_or_else(|| Fault::invalid_params("Updates are counted from 1."))?;
@@ -91,44 +91,35 @@ impl Methods {
         let text = to_wire::whole_update(&session_id, seq, stored.ts, &stored.update).to_string();
         let start = text.floor_char_boundary(offset);
         let end = text.floor_char_boundary(start.saturating_add(limit.unwrap_or(TEXT).clamp(4, TEXT_MAX)));
-        let mut page = json!({
-            "sessionId": session_id,
-            "seq": seq,
-            "ts": stored.ts,
-            "offset": start,
-            "total": text.len(),
-            "text": &text[start..end],
-        });
-        if end < text.len() {
-            page["nextOffset"] = end.into();
-        }
-        Ok(Answer::Now(page))
+        now::<methods::ReadUpdate>(UpdatePage {
+            session_id,
+            seq,
+            ts: stored.ts,
+            offset: start,
+            total: text.len(),
+            text: text[start..end].to_owned(),
+            next_offset: (end < text.len()).then_some(end),
+        })
     }
 
-    pub(super) async fn workspaces(&self) -> Answer {
+    pub(super) async fn workspaces(&self) -> Result<Answer, Fault> {
         let sessions = &self.services.sessions;
-        let rows: Vec<Value> = sessions
-            .workspaces()
-            .await
-            .into_iter()
-            .map(|row| {
-                json!({
-                    "path": row.path.to_string_lossy(),
-                    "name": row.name,
-                    "lastActive": row.last_active_ms,
-                    "sessions": row.sessions,
-                })
-            })
-            .collect();
-        Answer::Now(
-            json!({"workspaces": rows, "root": sessions.default_workspace().map(Path::to_string_lossy)}),
-        )
+        let workspaces = sessions.workspaces().await.into_iter().map(|row| WorkspaceInfo {
+            path: shown(&row.path),
+            name: row.name,
+            last_active: row.last_active_ms,
+            sessions: row.sessions,
+        });
+        let workspaces = workspaces.collect();
+        now::<methods::Workspaces>(WorkspacesResult {
+            workspaces,
+            root: sessions.default_workspace().map(shown),
+        })
     }
 }
 
-fn flag(request: &ListSessionsRequest, name: &str) -> bool {
-    let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
-    ours.and_then(|ours| ours.get(name)).and_then(Value::as_bool).unwrap_or(false)
+fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 fn read_cursor(cursor: &str) -> Option<(i64, String)> {

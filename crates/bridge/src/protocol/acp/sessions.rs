@@ -1,11 +1,12 @@
 //! The calls that create or delete a session, change its mode, and start or stop following it.
 
 use super::{
-    calls::{Answer, Following, LONG, Methods, wire},
-    from_wire::{self, policy},
+    calls::{Answer, Following, LONG, Methods, now},
+    from_wire::policy,
+    to_wire,
 };
 use crate::{
-    base::{error::Fault, feed::Feed, pass::Who, scope::Scope},
+    base::{error::Fault, feed::Feed, pass::Who, rpc},
     connection::outbox::dialect::{Out, ReadFrom},
 };
 use agent_client_protocol_schema::v1::{
@@ -14,24 +15,29 @@ use agent_client_protocol_schema::v1::{
     ResumeSessionResponse, SetSessionModeRequest,
 };
 use openagents_core::trust::AgentFiles;
-use openagents_sessions::SessionRegistry;
-use serde_json::{Value, json};
+use openagents_sessions::{SessionRegistry, TrustedWorkspaces, store};
+use openagents_wire::{
+    self as wire, AttachParams, AttachResult, NewSessionMeta, Scope, SnapshotMark, TrustResult,
+    TrustSnapshot, TrustedWorkspace, methods,
+};
+use serde_json::json;
 use std::{path::Path, sync::Arc};
 
 impl Methods {
     pub(super) async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
         // Only an admin may open an unknown folder; a device may use known ones.
-        let ours = request.meta.as_ref().and_then(|meta| meta.get("openagents"));
-        let cwd = match ours.and_then(|ours| ours.get("open")) {
-            Some(Value::Bool(true)) if self.lease.pass.scope() == Scope::Admin => {
-                self.services.sessions.open_workspace(&request.cwd).await?
-            }
-            _ => self.services.sessions.admit(&request.cwd).await?,
+        // Nor does any other client decide which data may leave this machine.
+        let ours: NewSessionMeta = match self.lease.pass.scope() {
+            Scope::Admin => wire::ours(request.meta.as_ref()),
+            _ => NewSessionMeta::default(),
         };
-        // Only an admin decides which data may leave this machine.
-        let ours = ours.filter(|_| self.lease.pass.scope() == Scope::Admin);
-        let session = self.services.sessions.create_with(&cwd, policy(ours)).await?;
-        let result = wire(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
+        let cwd = match ours.open {
+            true => self.services.sessions.open_workspace(&request.cwd).await?,
+            false => self.services.sessions.admit(&request.cwd).await?,
+        };
+        let session = self.services.sessions.create_with(&cwd, policy(ours.policy)).await?;
+        let result =
+            rpc::value(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
@@ -51,7 +57,7 @@ impl Methods {
         if self.lease.pass.who != Who::Local {
             devices.record(&self.actor(), method, session.id()).await;
         }
-        Ok(Answer::Now(wire(&DeleteSessionResponse::new())))
+        Ok(Answer::Now(rpc::value(&DeleteSessionResponse::new())))
     }
 
     pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
@@ -71,21 +77,21 @@ impl Methods {
 
     /// Follows a session. A client that has missed many updates, or claims to have more than exist, gets the folded
     /// log.
-    pub(super) async fn attach(&self, request: from_wire::Attach) -> Result<Answer, Fault> {
-        let from_wire::Attach { session_id, since, snapshot } = request;
+    pub(super) async fn attach(&self, request: AttachParams) -> Result<Answer, Fault> {
+        let AttachParams { session_id, since, snapshot } = request;
         let session = self.session(&session_id).await?;
         let (head, waits) = (session.head(), session.queue());
         let is_far = since > head.seq || head.seq - since > LONG;
         let is_folded = is_far && snapshot != Some(false);
-        let result = json!({
-            "sessionId": session.id(),
-            "seq": head.seq,
-            "running": waits.running,
-            "mode": *session.mode(),
-            "title": session.title(),
-            "approvals": session.approvals(),
-            "queue": waits.queued,
-            "snapshot": is_folded.then(|| json!({"seq": head.seq, "since": since})),
+        let result = rpc::value(&AttachResult {
+            session_id,
+            seq: head.seq,
+            running: waits.running,
+            mode: session.mode().to_string(),
+            title: session.title().map(|title| title.to_string()),
+            approvals: session.approvals(),
+            queue: to_wire::queued(&waits.queued),
+            snapshot: is_folded.then_some(SnapshotMark { seq: head.seq, since }),
         });
         let from = if is_folded { ReadFrom::Folded(head.seq) } else { ReadFrom::Update(since.min(head.seq)) };
         Ok(Answer::AndFollow(result, Following { session, from, queue: Some(waits.changes) }))
@@ -100,14 +106,18 @@ impl Methods {
     pub(super) async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let seq = session.head().seq;
-        Ok(Answer::After(wire(&LoadSessionResponse::new().modes(self.modes(&session).await)), session, seq))
+        Ok(Answer::After(
+            rpc::value(&LoadSessionResponse::new().modes(self.modes(&session).await)),
+            session,
+            seq,
+        ))
     }
 
     pub(super) async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let from = ReadFrom::Update(session.head().seq);
         let response = ResumeSessionResponse::new().modes(self.modes(&session).await);
-        Ok(Answer::AndFollow(wire(&response), Following { session, from, queue: None }))
+        Ok(Answer::AndFollow(rpc::value(&response), Following { session, from, queue: None }))
     }
 
     pub(super) async fn close(&self, request: CloseSessionRequest) -> Result<Answer, Fault> {
@@ -115,7 +125,7 @@ impl Methods {
         session.cancel();
         self.services.turns.close(&session);
         self.send(Out::Leave(session)).await;
-        Ok(Answer::Now(wire(&CloseSessionResponse::new())))
+        Ok(Answer::Now(rpc::value(&CloseSessionResponse::new())))
     }
 }
 
@@ -124,7 +134,7 @@ impl Methods {
 /// Creates the feed of the trusted workspaces.
 pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {
     let (trusted, watched) = (sessions.trusted().clone(), sessions.trusted());
-    let feed = Feed::new("_openagents/trust", Scope::View, move || json!({"workspaces": trusted.list()}));
+    let feed = Feed::new::<methods::TrustChanged>(Scope::View, move || snapshot(&trusted));
     watched.watch(feed.notifier());
     feed
 }
@@ -140,9 +150,12 @@ impl Methods {
         let client = self.peer.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let (brings, covered_by) = self.services.turns.trust(path, seen, by).await?;
-        let mut answer = self.services.trust.snapshot();
-        answer["brings"] = json!(brings);
-        answer["coveredBy"] = covered_by.to_string_lossy().into();
-        Ok(Answer::Now(answer))
+        let snapshot = snapshot(self.services.sessions.trusted());
+        now::<methods::TrustAdd>(TrustResult { snapshot, brings, covered_by })
     }
+}
+
+fn snapshot(trusted: &TrustedWorkspaces) -> TrustSnapshot {
+    let row = |store::TrustedWorkspace { path, by, at, .. }| TrustedWorkspace { path, by, at };
+    TrustSnapshot { workspaces: trusted.list().into_iter().map(row).collect() }
 }

@@ -1,6 +1,6 @@
 use super::{from_wire, to_wire};
-use crate::base::scope::Scope;
 use openagents_sessions::testing;
+use openagents_wire::Scope;
 use serde_json::{Value, json};
 
 #[test]

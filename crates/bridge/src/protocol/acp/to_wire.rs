@@ -15,18 +15,23 @@ use openagents_core::{
         ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
     },
 };
-use openagents_sessions::{Folded, Listed, Mode, prune};
+use openagents_sessions::{Folded, Listed, Mode, Queued, prune};
 use openagents_transcripts::history::TranscriptImage;
-use serde_json::{Map, Value, json};
+use openagents_wire::{
+    EntryMeta, ModeMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta, SpeechMeta,
+    TerminalMeta, ToolMeta, UpdateMeta, meta,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 /// Returns the params of the `session/update` notification that shows an update, with outputs cut to 256 KiB.
 pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
-    notification(session_id, json!({"seq": seq, "ts": ts}), update, ACP_OUTPUT)
+    notification(session_id, numbered(seq, ts), update, ACP_OUTPUT)
 }
 
 /// Like [`session_update`], but does not cut outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
-    notification(session_id, json!({"seq": seq, "ts": ts}), update, usize::MAX)
+    notification(session_id, numbered(seq, ts), update, usize::MAX)
 }
 
 /// Returns the params of the `session/update` notification with the commands of an agent.
@@ -52,7 +57,7 @@ pub(crate) fn image(
         .message_id(MessageId::new(message_id));
     let update = if is_prompt { Wire::UserMessageChunk(chunk) } else { Wire::AgentMessageChunk(chunk) };
     let notification = SessionNotification::new(session_id.to_owned(), update);
-    serde_json::to_value(notification.meta(meta(json!({"seq": line, "ts": ts})))).unwrap_or_default()
+    serde_json::to_value(notification.meta(meta(&numbered(line, ts)))).unwrap_or_default()
 }
 
 /// Returns an error message for a session whose log cannot be written. It is not in the log.
@@ -62,15 +67,14 @@ pub(crate) fn store_failed(session_id: &str, message: &str) -> Value {
         failed: true,
         ..AgentMessage::default()
     });
-    notification(session_id, json!({"error": "store_failed"}), &update, usize::MAX)
+    let ours = UpdateMeta { error: Some("store_failed".to_owned()), ..UpdateMeta::default() };
+    notification(session_id, ours, &update, usize::MAX)
 }
 
 /// Returns the params of the `session/update` notification for a folded update.
 pub(crate) fn folded(session_id: &str, folded: &Folded) -> Value {
-    let mut ours = json!({"seq": folded.seq, "ts": folded.ts, "folded": true});
-    if folded.last_ts != folded.ts {
-        ours["lastTs"] = folded.last_ts.into();
-    }
+    let last_ts = (folded.last_ts != folded.ts).then_some(folded.last_ts);
+    let ours = UpdateMeta { folded: true, last_ts, ..numbered(folded.seq, folded.ts) };
     let mut value = notification(session_id, ours, &folded.update, ACP_OUTPUT);
     if let Some(news) = &folded.news
         && let Some(call) = value.get_mut("update")
@@ -101,17 +105,17 @@ fn overlay(below: &mut Value, above: Value) {
     }
 }
 
-fn notification(session_id: &str, mut ours: Value, update: &SessionUpdate, limit: usize) -> Value {
+fn notification(session_id: &str, mut ours: UpdateMeta, update: &SessionUpdate, limit: usize) -> Value {
     let update = match update {
         SessionUpdate::Delegated(delegated) => {
-            ours["parentCallId"] = delegated.parent_call_id.as_str().into();
-            ours["childSessionId"] = delegated.child_session_id.as_str().into();
+            ours.parent_call_id = Some(delegated.parent_call_id.clone());
+            ours.child_session_id = Some(delegated.child_session_id.clone());
             &*delegated.update
         }
         update => update,
     };
     let id: std::sync::Arc<str> = session_id.into();
-    let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(ours));
+    let notification = SessionNotification::new(id, wire(update, limit)).meta(meta(&ours));
     let mut value = serde_json::to_value(notification).unwrap_or_default();
     if let SessionUpdate::ToolCall(_) = update {
         // The schema omits its defaults; we always send them, so that the page need not know them.
@@ -135,13 +139,13 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
         SessionUpdate::Title(title) => {
             Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.title.clone()))
         }
-        SessionUpdate::Routed(decision) => {
-            Wire::SessionInfoUpdate(SessionInfoUpdate::new().meta(meta(json!({"routing": decision}))))
-        }
+        SessionUpdate::Routed(decision) => Wire::SessionInfoUpdate(
+            SessionInfoUpdate::new().meta(meta(&RoutingMeta { routing: Some(decision.clone()) })),
+        ),
         // The protocol has no such update, so it is sent as an update of the waiting call.
         SessionUpdate::Approval(approval) => Wire::ToolCallUpdate(
             ToolCallUpdate::new(approval.call_id.clone(), ToolCallUpdateFields::new())
-                .meta(meta(json!({"approval": approval}))),
+                .meta(meta(&ToolMeta { approval: Some(approval.clone()), ..ToolMeta::default() })),
         ),
         SessionUpdate::Delegated(delegated) => wire(&delegated.update, limit),
     }
@@ -152,48 +156,38 @@ fn chunk(text: &str) -> ContentChunk {
 }
 
 fn user_message(message: &UserMessage) -> ContentChunk {
-    let named =
-        [("connection", &message.connection), ("client", &message.client), ("promptId", &message.prompt_id)];
-    let named = named.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?.into())));
-    let removed = message.removed.then(|| ("removed", Value::Bool(true)));
-    let ours: Map<_, _> = named.chain(removed).map(|(name, value)| (name.to_owned(), value)).collect();
-    chunk(&message.text)
-        .message_id(message.message_id.clone().map(MessageId::new))
-        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
+    let ours = PromptMeta {
+        connection: message.connection.clone(),
+        client: message.client.clone(),
+        prompt_id: message.prompt_id.clone(),
+        removed: message.removed,
+    };
+    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(some_meta(&ours))
 }
 
 fn agent_message(message: &AgentMessage) -> ContentChunk {
-    let mut ours = Map::new();
-    // The summary and the findings keep the field names that they have in the store.
-    if let Some(summary) = &message.summary {
-        ours.insert("summary".to_owned(), json!(summary));
-    }
-    if let Some(findings) = &message.findings {
-        ours.insert("findings".to_owned(), json!(findings));
-    }
-    if let Some(usage) = &message.usage {
-        ours.insert("usage".to_owned(), json!(usage));
-    }
-    for (name, value) in [("ended", message.ended), ("failed", message.failed), ("late", message.late)] {
-        if value {
-            ours.insert(name.to_owned(), true.into());
-        }
-    }
-    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
-    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(ours)
+    let ours = SpeechMeta {
+        summary: message.summary.clone(),
+        findings: message.findings.clone(),
+        usage: message.usage,
+        ended: message.ended,
+        failed: message.failed,
+        late: message.late,
+    };
+    chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(some_meta(&ours))
 }
 
 fn agent_thought(thought: &AgentThought) -> ContentChunk {
-    let late = thought.late.then(|| meta(json!({"late": true})));
-    chunk(&thought.text).message_id(thought.message_id.clone().map(MessageId::new)).meta(late)
+    let ours = SpeechMeta { late: thought.late, ..SpeechMeta::default() };
+    chunk(&thought.text).message_id(thought.message_id.clone().map(MessageId::new)).meta(some_meta(&ours))
 }
 
 fn plan(snapshot: &PlanSnapshot) -> Plan {
-    Plan::new(snapshot.entries.iter().map(entry).collect()).meta(meta(json!({
-        "planId": snapshot.plan_id,
-        "goals": snapshot.goals,
-        "state": snapshot.state.as_str(),
-    })))
+    Plan::new(snapshot.entries.iter().map(entry).collect()).meta(meta(&PlanMeta {
+        plan_id: Some(snapshot.plan_id.clone()),
+        goals: snapshot.goals.clone(),
+        state: snapshot.state.as_str().to_owned(),
+    }))
 }
 
 fn entry(entry: &Entry) -> PlanEntry {
@@ -202,22 +196,18 @@ fn entry(entry: &Entry) -> PlanEntry {
         EntryStatus::InProgress => PlanEntryStatus::InProgress,
         EntryStatus::Completed => PlanEntryStatus::Completed,
     };
-    let mut ours = json!({"opId": entry.op_id, "opHash": entry.op_hash, "tool": entry.tool});
-    if let Some(error) = &entry.error {
-        ours["error"] = error.as_str().into();
-    }
-    PlanEntry::new(entry.content.clone(), PlanEntryPriority::Medium, status).meta(meta(ours))
+    let Entry { op_id, op_hash, tool, error, .. } = entry.clone();
+    PlanEntry::new(entry.content.clone(), PlanEntryPriority::Medium, status).meta(meta(&EntryMeta {
+        op_id,
+        op_hash,
+        tool,
+        error,
+    }))
 }
 
 fn tool_call(call: &Call, limit: usize) -> ToolCall {
     let (arguments, _) = prune::to_fit(&Value::Object(call.arguments.clone()), limit);
-    let mut ours = Map::new();
-    if let Some(hash) = call.op_hash {
-        ours.insert("opHash".to_owned(), hash.into());
-    }
-    if let Some(stage) = &call.stage {
-        ours.insert("stage".to_owned(), stage.as_str().into());
-    }
+    let ours = ToolMeta { op_hash: call.op_hash, stage: call.stage.clone(), ..ToolMeta::default() };
     let details = &call.details;
     ToolCall::new(call.call_id.clone(), details.title.clone().unwrap_or_else(|| call.name.clone()))
         .name(call.name.clone())
@@ -225,7 +215,7 @@ fn tool_call(call: &Call, limit: usize) -> ToolCall {
         .raw_input(arguments)
         .locations(locations(details))
         .content(content(details))
-        .meta((!ours.is_empty()).then(|| meta(Value::Object(ours))))
+        .meta(some_meta(&ours))
 }
 
 fn kind(name: &str) -> ToolKind {
@@ -262,13 +252,19 @@ fn content(details: &ToolCallDetails) -> Vec<ToolCallContent> {
         ToolContent::Text { text } => ToolCallContent::from(ContentBlock::Text(TextContent::new(text))),
         ToolContent::Diff { path, old_text, new_text, truncated } => {
             let diff = Diff::new(path.clone(), new_text.clone()).old_text(old_text.clone());
-            if *truncated { diff.meta(meta(json!({"truncated": true}))) } else { diff }.into()
+            if *truncated { diff.meta(meta(&json!({"truncated": true}))) } else { diff }.into()
         }
         // The protocol has no field for the output, which only the owner of a terminal can read.
         ToolContent::Terminal { terminal_id, command, output, truncated, exit_code, signal } => {
-            let ours = json!({"terminal": {"command": command, "output": output, "truncated": truncated,
-                "exitCode": exit_code, "signal": signal}});
-            ToolCallContent::Terminal(Terminal::new(terminal_id.clone()).meta(meta(ours)))
+            let ours = TerminalMeta {
+                command: command.clone(),
+                output: output.clone(),
+                truncated: *truncated,
+                exit_code: *exit_code,
+                signal: signal.clone(),
+            };
+            let ours = json!({"terminal": ours});
+            ToolCallContent::Terminal(Terminal::new(terminal_id.clone()).meta(meta(&ours)))
         }
     };
     details.content.iter().map(piece).collect()
@@ -286,15 +282,13 @@ fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
     if !details.content.is_empty() {
         fields = fields.content(content(details));
     }
-    let mut ours = Map::new();
+    let mut ours = ToolMeta { late: update.late, ..ToolMeta::default() };
     match &update.status {
         Status::Unchanged => {}
         Status::Started { progress, note } => {
             fields = fields.status(ToolCallStatus::InProgress);
-            ours.insert("progress".to_owned(), (*progress).into());
-            if let Some(note) = note {
-                ours.insert("note".to_owned(), note.as_str().into());
-            }
+            ours.progress = Some(*progress);
+            ours.note.clone_from(note);
         }
         Status::Completed { output, cut } => {
             let (output, pruned) = prune::to_fit(output, limit);
@@ -302,45 +296,33 @@ fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
             if !output.is_null() {
                 fields = fields.raw_output(output);
             }
-            add_cut(&mut ours, *cut);
-            if pruned {
-                // `_openagents/update` has the rest.
-                ours.insert("pruned".to_owned(), true.into());
-            }
+            let Cut { truncated, timed_out, omitted, .. } = *cut;
+            let omitted = (omitted > 0).then_some(omitted);
+            // `_openagents/update` has the rest of a pruned output.
+            ours = ToolMeta { truncated, timed_out, omitted, pruned, ..ours };
         }
         Status::Error { message } => {
             fields = fields.status(ToolCallStatus::Failed);
-            ours.insert("error".to_owned(), message.as_str().into());
+            ours.error = Some(message.clone());
         }
     }
-    if update.late {
-        ours.insert("late".to_owned(), true.into());
-    }
-    let ours = (!ours.is_empty()).then(|| meta(Value::Object(ours)));
-    ToolCallUpdate::new(update.call_id.clone(), fields).meta(ours)
+    ToolCallUpdate::new(update.call_id.clone(), fields).meta(some_meta(&ours))
 }
 
-fn add_cut(ours: &mut Map<String, Value>, cut: Cut) {
-    for (name, value) in [("truncated", cut.truncated), ("timedOut", cut.timed_out)] {
-        if value {
-            ours.insert(name.to_owned(), true.into());
-        }
-    }
-    if cut.omitted > 0 {
-        ours.insert("omitted".to_owned(), cut.omitted.into());
-    }
+/// Returns the queued prompts.
+pub(crate) fn queued(prompts: &[Queued]) -> Vec<QueuedPrompt> {
+    let prompt = |Queued { id, text, by }| QueuedPrompt { id, text, by };
+    prompts.iter().cloned().map(prompt).collect()
 }
 
 /// Returns the current and the available modes. The current one is always included, even if not served here.
 pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
     let mode = |mode: &Mode| {
-        let mut ours = json!({"local": mode.local});
-        if let Some(reason) = &mode.unavailable {
-            ours["unavailable"] = reason.as_str().into();
-        }
+        let unavailable = mode.unavailable.as_ref().map(ToString::to_string);
+        let ours = ModeMeta { local: mode.local, unavailable };
         SessionMode::new(mode.id.clone(), mode.name.clone())
             .description(mode.description.to_owned())
-            .meta(meta(ours))
+            .meta(meta(&ours))
     };
     let mut modes: Vec<SessionMode> = available.iter().map(mode).collect();
     if available.iter().all(|mode| mode.id != current) {
@@ -353,33 +335,33 @@ pub(crate) fn modes(current: &str, available: &[Mode]) -> SessionModeState {
 /// Returns a row of `session/list`.
 pub(crate) fn session_row(listed: &Listed) -> SessionInfo {
     let row = &listed.row;
-    let mut ours = json!({
-        "seq": row.last_seq,
-        "running": listed.running,
-        "waiting": listed.waiting,
-        "lastTs": row.last_ts,
-        "mode": row.mode,
-    });
-    for (mark, name) in [(row.marks.pinned, "pinned"), (row.marks.archived, "archived")] {
-        if mark {
-            ours[name] = true.into();
-        }
-    }
-    if let Some(parent) = &row.parent {
-        ours["parentSessionId"] = parent.session_id.as_str().into();
-        ours["parentCallId"] = parent.call_id.as_str().into();
-    }
+    let parent = row.parent.as_ref();
+    let ours = SessionMeta {
+        seq: row.last_seq,
+        running: listed.running,
+        waiting: listed.waiting as u64,
+        last_ts: row.last_ts,
+        mode: row.mode.clone(),
+        pinned: row.marks.pinned,
+        archived: row.marks.archived,
+        parent_session_id: parent.map(|parent| parent.session_id.clone()),
+        parent_call_id: parent.map(|parent| parent.call_id.clone()),
+    };
     SessionInfo::new(row.id.clone(), row.cwd.clone())
         .title(row.title.clone())
         .updated_at(iso(row.last_ts))
-        .meta(meta(ours))
+        .meta(meta(&ours))
 }
 
 fn iso(ts: i64) -> Option<String> {
     jiff::Timestamp::from_millisecond(ts).ok().map(|time| time.to_string())
 }
 
-/// Returns `_meta` with our fields under the key `openagents`.
-pub(crate) fn meta(ours: Value) -> Meta {
-    Map::from_iter([("openagents".to_owned(), ours)])
+fn numbered(seq: u64, ts: i64) -> UpdateMeta {
+    UpdateMeta { seq: Some(seq), ts: Some(ts), ..UpdateMeta::default() }
+}
+
+/// Returns `_meta` with our members, unless they are the defaults.
+fn some_meta<T: Serialize + Default + PartialEq>(ours: &T) -> Option<Meta> {
+    (*ours != T::default()).then(|| meta(ours))
 }

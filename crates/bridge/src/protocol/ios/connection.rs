@@ -11,10 +11,9 @@ use super::{
 use crate::{
     admission::unauthenticated::{Caller, Unauthenticated},
     base::{
-        config::{self, IOS_FRAME, IosAccess, UNAUTHENTICATED_FRAME},
+        config::{self, IOS_FRAME, UNAUTHENTICATED_FRAME},
         pass::{Pass, Who},
         rpc::{self, Incoming},
-        scope::Scope,
     },
     connection::{
         inspect::Peer,
@@ -31,6 +30,7 @@ use crate::{
 };
 use hyper::upgrade::OnUpgrade;
 use openagents_sessions::{Session, store::Stored};
+use openagents_wire::{IosAccess, Scope};
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,

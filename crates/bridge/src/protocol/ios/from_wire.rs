@@ -1,7 +1,8 @@
 //! Parses requests of the app. Lenient: each generation of the app omits different fields.
 
-use crate::base::{error::Fault, scope::Scope};
+use crate::base::error::Fault;
 use openagents_sessions::DEFAULT_MODE;
+use openagents_wire::Scope;
 use serde_json::Value;
 
 #[derive(Debug, PartialEq)]

@@ -11,7 +11,6 @@ use crate::{
         error::Fault,
         pass::Pass,
         rpc::{self, Id},
-        scope::Scope,
     },
     connection::{
         inspect::Peer,
@@ -21,6 +20,7 @@ use crate::{
 };
 use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_sessions::{Session, SessionError, SessionRegistry, TurnRequest, run_blocking};
+use openagents_wire::Scope;
 use serde_json::{Value, json};
 use std::{collections::HashMap, net::IpAddr, path::Path, sync::Arc};
 

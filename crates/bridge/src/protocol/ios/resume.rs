@@ -170,10 +170,8 @@ impl Resumes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        base::{pass::Who, scope::Scope},
-        connection::inspect::Peer,
-    };
+    use crate::{base::pass::Who, connection::inspect::Peer};
+    use openagents_wire::Scope;
 
     const ADDRESS: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
 
