@@ -67,12 +67,9 @@ impl Backend {
         Ok(address)
     }
 
-    /// Returns the bridge's port and token if one is running; never starts one.
-    pub(crate) async fn current(&self) -> Option<(u16, String)> {
-        match &*self.bridge.lock().await {
-            Some(ours) => Some((ours.address().port(), ours.token().to_owned())),
-            None => running(&self.config.home),
-        }
+    /// Returns the data folder.
+    pub(crate) fn home(&self) -> &Path {
+        &self.config.home
     }
 
     /// Ends running turns and flushes the store, if the bridge runs in this process. A second call does nothing.

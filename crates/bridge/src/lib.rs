@@ -22,10 +22,12 @@
 //! | 5 | `protocol` | the dialects ACP and iOS, and the services that they call |
 //! | 6 | `server` | listeners, routes, origin and token checks, the page |
 //! | 7 | `bridge` | starting and stopping |
+//! | 7 | `client` | the client of a bridge, for the command line and the window |
 
 mod admission;
 mod base;
 mod bridge;
+pub mod client;
 mod connection;
 mod devices;
 #[cfg(any(test, fuzzing))]

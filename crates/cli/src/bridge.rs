@@ -1,152 +1,30 @@
 //! The bridge of this data folder: the running one, or a temporary one that ends after its last client.
+//!
+//! Only a bridge writes to the data folder, so every command that needs more than transcripts and code is a client of
+//! one.
 
 use crate::output;
-use anyhow::{Context, ensure};
-use futures::{SinkExt, StreamExt, stream::SplitSink};
-use openagents_bridge::{Challenge, running};
+use anyhow::Context;
+use openagents_bridge::{
+    client::{Client, ClientError, dial},
+    running,
+};
+use openagents_wire::ClientMeta;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::{net::SocketAddr, path::Path, process::Stdio, time::Duration};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, BufReader},
     net::TcpStream,
     process::Command,
-    sync::mpsc,
-    time::{Instant, sleep, timeout},
+    time::{Instant, sleep},
 };
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{self, Message, client::IntoClientRequest, http::HeaderValue},
-};
-use tokio_util::task::AbortOnDropHandle;
+use tokio_tungstenite::WebSocketStream;
 
-// An ACP client over WebSocket.
-
-/// Maximum number of frames read ahead.
-const FRAMES: usize = 1024;
-
-/// An error from the bridge. The connection stays open.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub(crate) struct Refused {
-    message: String,
-}
-
-/// An initialized connection.
-pub(crate) struct Connection {
-    sink: SplitSink<WebSocketStream<TcpStream>, Message>,
-    frames: mpsc::Receiver<Result<Message, tungstenite::Error>>,
-    _reader: AbortOnDropHandle<()>,
-    requests: u64,
-    silence: Option<Duration>,
-    id: String,
-}
-
-impl Connection {
-    /// Connects to the bridge of the data folder `home`, with its token.
-    pub(crate) async fn open(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
-        Self::open_as(address, home, json!({})).await
-    }
-
-    /// Like [`Connection::open`], with `ours` in the client's `_meta.openagents`.
-    pub(crate) async fn open_as(address: SocketAddr, home: &Path, ours: Value) -> anyhow::Result<Self> {
-        Self::greet(dial(address, home).await?, ours).await
-    }
-
-    /// Performs the ACP handshake, with `ours` in the client's `_meta.openagents`.
-    async fn greet(socket: WebSocketStream<TcpStream>, ours: Value) -> anyhow::Result<Self> {
-        let (sink, mut stream) = socket.split();
-        let (sender, frames) = mpsc::channel(FRAMES);
-        // Keeps reading, and so answers pings, while a command waits for a blocked terminal or pager.
-        let _reader = AbortOnDropHandle::new(tokio::spawn(async move {
-            while let Some(frame) = stream.next().await
-                && sender.send(frame).await.is_ok()
-            {}
-        }));
-        let mut connection = Self { sink, frames, _reader, requests: 0, silence: None, id: String::new() };
-        let initialize = json!({"protocolVersion": 1, "clientCapabilities": {"_meta": {"openagents": ours}},
-            "clientInfo": {"name": "openagents-cli", "version": env!("CARGO_PKG_VERSION")}});
-        let initialized = connection.request("initialize", initialize).await?;
-        let id = initialized["_meta"]["openagents"]["connection"].as_str();
-        connection.id = id.unwrap_or_default().to_owned();
-        Ok(connection)
-    }
-
-    /// Returns the bridge's id of this connection; prompts in a session carry the id of their sender.
-    pub(crate) fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Treats the connection as dead after `silence` without a message or ping.
-    pub(crate) fn dead_after(mut self, silence: Duration) -> Self {
-        self.silence = Some(silence);
-        self
-    }
-
-    /// Sends a request and returns its id.
-    pub(crate) async fn ask(&mut self, method: &str, params: Value) -> anyhow::Result<u64> {
-        self.requests += 1;
-        let id = self.requests;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await?;
-        Ok(id)
-    }
-
-    /// Sends a request and returns its result; messages that arrive earlier are dropped.
-    pub(crate) async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Value> {
-        let id = self.ask(method, params).await?;
-        loop {
-            let mut message = self.next().await?;
-            if message["id"] == id && message.get("method").is_none() {
-                return Ok(message["result"].take());
-            }
-        }
-    }
-
-    pub(crate) async fn notify(&mut self, method: &str, params: Value) -> anyhow::Result<()> {
-        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
-    }
-
-    /// Returns the next result or notification. An error response fails as [`Refused`]. Cancel safe.
-    pub(crate) async fn next(&mut self) -> anyhow::Result<Value> {
-        while let Some(frame) = self.frame().await? {
-            let Message::Text(text) = frame else { continue };
-            let Ok(message) = serde_json::from_str::<Value>(&text) else { continue };
-            if let Some(error) = message.get("error") {
-                let message = error["message"].as_str().unwrap_or("an error without a message").to_owned();
-                return Err(Refused { message }.into());
-            }
-            return Ok(message);
-        }
-        anyhow::bail!("the connection was closed")
-    }
-
-    async fn frame(&mut self) -> anyhow::Result<Option<Message>> {
-        let next = self.frames.recv();
-        let frame = match self.silence {
-            Some(silence) => tokio::time::timeout(silence, next).await.context("the bridge timed out")?,
-            None => next.await,
-        };
-        frame.transpose().context("the connection broke")
-    }
-
-    async fn send(&mut self, message: &Value) -> anyhow::Result<()> {
-        Ok(self.sink.send(Message::text(message.to_string())).await?)
-    }
-}
-
-/// Connects to the bridge of the data folder `home`, with its token, after the bridge has proved its identity. Fails if
-/// the bridge is no longer at `address`.
-async fn dial(address: SocketAddr, home: &Path) -> anyhow::Result<WebSocketStream<TcpStream>> {
-    let announced = openagents_bridge::announced(home).filter(|announced| announced.address == address);
-    let token = announced.context("the bridge has ended")?.token;
-    prove(address, &token).await?;
-    let mut request = format!("ws://{address}/acp").into_client_request()?;
-    let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
-    request.headers_mut().insert("authorization", bearer);
-    let stream = TcpStream::connect(address).await?;
-    let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-    Ok(socket)
-}
+/// The name of this client.
+const NAME: &str = "openagents-cli";
+/// Time limit for another bridge to end and a new one to start.
+const START_TIME: Duration = Duration::from_secs(15);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns a path as UTF-8 for a message to the bridge.
 pub(crate) fn wire_path(path: std::path::PathBuf) -> anyhow::Result<String> {
@@ -155,51 +33,6 @@ pub(crate) fn wire_path(path: std::path::PathBuf) -> anyhow::Result<String> {
         anyhow::anyhow!("{shown}: a running bridge accepts only UTF-8 paths; stop it first")
     })
 }
-
-// Asks the program at an address to prove that it is our bridge before the token is sent to it.
-
-/// Longest accepted response in bytes.
-const ANSWER: u64 = 16 << 10;
-/// Timeout for a bridge's response.
-const ANSWER_TIME: Duration = Duration::from_secs(10);
-
-/// Fails unless the program at `address` proves that it knows `token`, which is not sent.
-async fn prove(address: SocketAddr, token: &str) -> anyhow::Result<()> {
-    let challenge = Challenge::new(token).context("no random numbers")?;
-    let (path, body) = challenge.request();
-    let asked = timeout(ANSWER_TIME, ask(address, path, &body.to_string())).await;
-    let answer = asked.context("the bridge does not answer")??;
-    ensure!(
-        challenge.is_met_by(&answer, address.port()),
-        "the program at http://{address} is not the OpenAgents of this data folder; no token was sent to it"
-    );
-    Ok(())
-}
-
-/// Posts `body` and returns the response; `null` if it is not JSON.
-async fn ask(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<Value> {
-    let mut stream = TcpStream::connect(address).await?;
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n",
-        body.len()
-    );
-    stream.write_all((head + body).as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(ANSWER).read_to_end(&mut answer).await?;
-    let answer = String::from_utf8_lossy(&answer);
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    Ok(serde_json::from_str(body).unwrap_or_default())
-}
-
-// Reaches the running bridge, or starts a temporary one: `openagents serve --until-idle`.
-//
-// Only a bridge writes to the data folder, so every command that needs more than transcripts and code is a client of
-// one.
-
-/// Time limit for another bridge to end and a new one to start.
-const START_TIME: Duration = Duration::from_secs(15);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// The first line that a temporary bridge prints.
 #[derive(Debug, Serialize, Deserialize)]
@@ -216,8 +49,25 @@ pub(crate) enum FirstLine {
 }
 
 /// Connects to the bridge of the data folder `home`; starts a temporary one if none is running.
-pub(crate) async fn reach(home: &Path) -> anyhow::Result<Connection> {
-    Connection::greet(reach_socket(home).await?, json!({})).await
+pub(crate) async fn reach(home: &Path) -> anyhow::Result<Client> {
+    Ok(Client::greet(reach_socket(home).await?, NAME, ClientMeta::default()).await?)
+}
+
+/// Connects to the bridge at `address`.
+pub(crate) async fn connect(
+    address: SocketAddr,
+    home: &Path,
+    meta: ClientMeta,
+) -> Result<Client, ClientError> {
+    Client::connect(address, home, NAME, meta).await
+}
+
+/// Returns the message of a bridge that refused a call; any other error is returned as it is.
+pub(crate) fn refusal(error: anyhow::Error) -> anyhow::Result<String> {
+    match error.downcast::<ClientError>()? {
+        ClientError::Refused(message) => Ok(message),
+        other => Err(other.into()),
+    }
 }
 
 /// Like [`reach`], without the ACP handshake.

@@ -1,57 +1,35 @@
 //! The models, agents and trusted folders of this machine, which the bridge manages for all its clients.
 
-use crate::{
-    bridge::{Connection, reach},
-    signals::Interrupts,
-    surroundings,
-};
-use anyhow::Context;
-use serde::Serialize;
-use serde_json::{Value, json};
+use crate::{bridge::reach, signals::Interrupts, surroundings};
+use openagents_bridge::client::Client;
+use openagents_wire::{Command, Method, Watch};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// Prefixes of the methods.
-pub(crate) const MODELS: &str = "_openagents/models";
-pub(crate) const AGENTS: &str = "_openagents/agents";
-pub(crate) const PRIVACY: &str = "_openagents/privacy";
-pub(crate) const TRUST: &str = "_openagents/trust";
-
 pub(crate) struct Endpoint {
     runtime: Runtime,
-    connection: Connection,
-    methods: &'static str,
+    client: Client,
 }
 
 impl Endpoint {
-    /// Connects for the methods with the prefix `methods`.
-    pub(crate) fn open(methods: &'static str) -> anyhow::Result<Self> {
+    pub(crate) fn open() -> anyhow::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let connection = runtime.block_on(reach(&surroundings::data_folder()?))?;
-        Ok(Self { runtime, connection, methods })
+        let client = runtime.block_on(reach(&surroundings::data_folder()?))?;
+        Ok(Self { runtime, client })
     }
 
-    /// Uses the connection for methods with another prefix.
-    pub(crate) fn methods(self, methods: &'static str) -> Self {
-        Self { methods, ..self }
+    pub(crate) fn call<M: Method>(&mut self, params: M::Params) -> anyhow::Result<M::Answer> {
+        Ok(self.runtime.block_on(self.client.call::<M>(params))?)
     }
 
-    pub(crate) fn snapshot(&mut self) -> anyhow::Result<Value> {
-        self.request("list", json!({}))
+    /// Returns the current state of what a list method lists.
+    pub(crate) fn list<M: Method<Params = Watch>>(&mut self) -> anyhow::Result<M::Answer> {
+        self.call::<M>(Watch::default())
     }
 
-    /// Runs a command and returns the snapshot afterwards. On the wire, the command's variant is the last segment of
-    /// the method and its fields are the params.
-    pub(crate) fn command(&mut self, command: impl Serialize) -> anyhow::Result<Value> {
-        let (verb, params) = match serde_json::to_value(command)? {
-            Value::Object(command) => command.into_iter().next().context("a command has one variant")?,
-            verb => (verb.as_str().unwrap_or_default().to_owned(), json!({})),
-        };
-        self.request(&verb, params)
-    }
-
-    pub(crate) fn request(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
-        self.runtime.block_on(self.connection.request(&format!("{}/{verb}", self.methods), params))
+    /// Runs a command and returns the state afterwards.
+    pub(crate) fn command<C: Command>(&mut self, command: &C) -> anyhow::Result<C::Answer> {
+        Ok(self.runtime.block_on(self.client.command(command))?)
     }
 
     /// Waits, and returns whether Ctrl-C was pressed.

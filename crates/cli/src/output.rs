@@ -4,7 +4,6 @@ use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use openagents_core::visible::escaped;
 use serde::Serialize;
-use serde_json::Value;
 use std::{
     borrow::Cow,
     io::{IsTerminal, Write},
@@ -114,16 +113,6 @@ pub(crate) fn printable(text: &str) -> String {
     escaped(text).replace(['\n', '\t'], " ")
 }
 
-/// Returns the text of a field as [`printable`] does; empty if the field has no text.
-pub(crate) fn said(value: &Value, key: &str) -> String {
-    printable(value[key].as_str().unwrap_or_default())
-}
-
-/// Returns the items of a list field; empty if it is not a list.
-pub(crate) fn rows<'a>(value: &'a Value, key: &str) -> &'a [Value] {
-    value[key].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
 /// Aligns the columns.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
@@ -212,6 +201,7 @@ pub(crate) fn is_yes(answer: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn json_hides_nothing_and_is_the_same_value() {

@@ -2,13 +2,14 @@
 
 use crate::{
     args,
-    devices::{DevicesClient, allowance, allowed, left, nothing_runs, who},
-    output::{self, FAINT, STRONG, rows},
+    devices::{DevicesClient, Row, allowance, allowed, left, nothing_runs, who},
+    output::{self, FAINT, STRONG},
     signals::{self, Interrupts},
 };
 use anstyle::{AnsiColor, Color, Style};
 use anyhow::Context;
 use indicatif::ProgressBar;
+use openagents_wire::{Device, DeviceCommand, DeviceRequest, DevicesSnapshot, Pairing};
 use qrcode::{EcLevel, QrCode, render::unicode::Dense1x2};
 use serde_json::{Value, json};
 use std::{
@@ -27,23 +28,23 @@ async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
     let mut signals = Interrupts::listen()?;
     let mut client = DevicesClient::open().await?.ok_or_else(nothing_runs)?;
     let before = client.watch().await?;
-    let begun = client.call("pair", json!({})).await?;
-    let problem = begun["network"]["problem"].as_str().map(output::printable);
-    let code =
-        Code::of(&begun).with_context(|| problem.clone().unwrap_or_else(|| "there is no code".into()))?;
+    let begun = client.command(DeviceCommand::Pair).await?;
+    let problem = begun.network.problem.as_deref().map(output::printable);
+    let code = begun.pairing.clone();
+    let code = code.with_context(|| problem.clone().unwrap_or_else(|| "there is no code".into()))?;
     let asks = !arguments.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     if arguments.json {
-        output::json_line(&json!({"pairing": code.told()}))?;
+        output::json_line(&json!({"pairing": without_drawing(&code)?}))?;
     } else {
-        code.print()?;
+        print(&code)?;
         problem.inspect(|problem| output::warn(problem));
     }
-    let mut pairing = Pairing::new(arguments, asks, before, code);
+    let mut pairing = Progress::new(arguments, asks, before, code);
     let mut typed = BufReader::new(tokio::io::stdin()).lines();
     let mut clock = tokio::time::interval(Duration::from_secs(1));
     let mut news = begun;
     loop {
-        if let Some(code) = pairing.hear(&news)? {
+        if let Some(code) = pairing.update(&news)? {
             return Ok(code);
         }
         news = tokio::select! {
@@ -59,76 +60,59 @@ async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
             },
             () = signals.next() => {
                 pairing.quiet();
-                client.call("stop_pairing", json!({})).await?;
+                client.command(DeviceCommand::StopPairing).await?;
                 return Ok(ExitCode::from(130));
             }
         };
     }
 }
 
-/// The pairing data for the other device.
-struct Code(Value);
+/// Returns the pairing data for programs, which draw the QR code themselves.
+fn without_drawing(code: &Pairing) -> anyhow::Result<Value> {
+    let mut data = serde_json::to_value(code)?;
+    data.as_object_mut().map(|members| members.remove("qr"));
+    Ok(data)
+}
 
-impl Code {
-    fn of(snapshot: &Value) -> Option<Self> {
-        snapshot["pairing"].is_object().then(|| Self(snapshot["pairing"].clone()))
+fn print(code: &Pairing) -> anyhow::Result<()> {
+    for line in lines(&code.url).unwrap_or_default() {
+        output::line(line)?;
     }
-
-    /// Returns the data for programs, which draw the QR code themselves.
-    fn told(&self) -> Value {
-        let mut told = self.0.clone();
-        told.as_object_mut().map(|members| members.remove("qr"));
-        told
+    output::line("\nScan it, or open an address and type the code. It can be used once.\n")?;
+    output::line(format_args!("Code         {STRONG}{}{STRONG:#}", output::printable(&code.code)))?;
+    let headings = std::iter::once("Address    ").chain(std::iter::repeat("           "));
+    for (heading, address) in headings.zip(&code.addresses) {
+        output::line(format_args!("{heading}  {}", output::printable(address)))?;
     }
-
-    fn print(&self) -> anyhow::Result<()> {
-        let said = |key: &str| output::said(&self.0, key);
-        for line in lines(&said("url")).unwrap_or_default() {
-            output::line(line)?;
-        }
-        output::line(format_args!(
-            "\nScan it, or open an address and type the code. It can be used once.\n"
-        ))?;
-        output::line(format_args!("Code         {STRONG}{}{STRONG:#}", said("code")))?;
-        let addresses = output::rows(&self.0, "addresses").iter().filter_map(Value::as_str);
-        let headings = std::iter::once("Address    ").chain(std::iter::repeat("           "));
-        for (heading, address) in headings.zip(addresses) {
-            output::line(format_args!("{heading}  {}", output::printable(address)))?;
-        }
-        if !said("fingerprint").is_empty() {
-            output::line(format_args!("Certificate  {FAINT}{}{FAINT:#}", said("fingerprint")))?;
-        }
-        Ok(output::line("")?)
+    if let Some(fingerprint) = &code.fingerprint {
+        output::line(format_args!("Certificate  {FAINT}{}{FAINT:#}", output::printable(fingerprint)))?;
     }
-
-    fn expires_at(&self) -> i64 {
-        self.0["expiresAt"].as_i64().unwrap_or_default()
-    }
+    Ok(output::line("")?)
 }
 
 /// State of the pairing.
-struct Pairing<'a> {
+struct Progress<'a> {
     arguments: &'a args::Pair,
     asks: bool,
     /// The devices before the pairing started; any other device is new.
-    before: Value,
-    code: Code,
+    before: DevicesSnapshot,
+    code: Pairing,
     /// The request shown as a question.
-    asked: Option<Value>,
-    told: HashSet<String>,
+    asked: Option<DeviceRequest>,
+    announced: HashSet<String>,
     bar: Option<ProgressBar>,
 }
 
-impl<'a> Pairing<'a> {
-    fn new(arguments: &'a args::Pair, asks: bool, before: Value, code: Code) -> Self {
-        Self { arguments, asks, before, code, asked: None, told: HashSet::new(), bar: None }
+impl<'a> Progress<'a> {
+    fn new(arguments: &'a args::Pair, asks: bool, before: DevicesSnapshot, code: Pairing) -> Self {
+        Self { arguments, asks, before, code, asked: None, announced: HashSet::new(), bar: None }
     }
 
     /// Handles a new snapshot; returns the exit code when pairing is over.
-    fn hear(&mut self, now: &Value) -> anyhow::Result<Option<ExitCode>> {
-        let known = rows(&self.before, "devices");
-        let is_new = |row: &&Value| known.iter().all(|old| old["id"] != row["id"]);
-        if let Some(device) = rows(now, "devices").iter().find(is_new) {
+    fn update(&mut self, now: &DevicesSnapshot) -> anyhow::Result<Option<ExitCode>> {
+        let known = &self.before.devices;
+        let is_new = |row: &&Device| known.iter().all(|old| old.id != row.id);
+        if let Some(device) = now.devices.iter().find(is_new) {
             self.quiet();
             match self.arguments.json {
                 true => output::json_line(&json!({"device": device}))?,
@@ -136,16 +120,16 @@ impl<'a> Pairing<'a> {
             }
             return Ok(Some(ExitCode::SUCCESS));
         }
-        let requests: Vec<&Value> =
-            rows(now, "requests").iter().filter(|request| request["kind"] == "pair").collect();
-        if let Some(gone) = self.asked.take_if(|asked| requests.iter().all(|row| row["id"] != asked["id"])) {
-            let name = name(&gone);
+        let requests: Vec<&DeviceRequest> =
+            now.requests.iter().filter(|request| request.kind == "pair").collect();
+        if let Some(gone) = self.asked.take_if(|asked| requests.iter().all(|row| row.id != asked.id)) {
+            let name = gone.shown();
             output::line(format_args!("\n{name} is no longer pending: answered elsewhere, or expired"))?;
         }
         for request in &requests {
-            self.tell(request)?;
+            self.announce(request)?;
         }
-        if now["pairing"].is_null() && requests.is_empty() {
+        if now.pairing.is_none() && requests.is_empty() {
             self.quiet();
             match self.arguments.json {
                 true => output::json_line(&json!({"expired": true}))?,
@@ -158,47 +142,47 @@ impl<'a> Pairing<'a> {
     }
 
     /// Announces a request once; at a terminal it becomes the question, one at a time.
-    fn tell(&mut self, request: &Value) -> anyhow::Result<()> {
-        let id = request["id"].as_str().unwrap_or_default();
-        if self.told.contains(id) || (self.asks && self.asked.is_some()) {
+    fn announce(&mut self, request: &DeviceRequest) -> anyhow::Result<()> {
+        let id = &request.id;
+        if self.announced.contains(id) || (self.asks && self.asked.is_some()) {
             return Ok(());
         }
-        self.told.insert(id.to_owned());
+        self.announced.insert(id.clone());
         if self.arguments.json {
             return output::json_line(&json!({"request": request}));
         }
         self.quiet();
         output::line(who(request))?;
         if !self.asks {
-            let scope = self.arguments.scope.word();
+            let scope = self.arguments.scope.to_wire().as_str();
             return Ok(output::line(format_args!(
                 "Allow it: `openagents devices allow {id} --scope {scope}`"
             ))?);
         }
         output::put_question(&format!(
             "Does its screen show the same code? Allow it with the scope {}?",
-            self.arguments.scope.word()
+            self.arguments.scope.to_wire().as_str()
         ))?;
         self.asked = Some(request.clone());
         Ok(())
     }
 
     /// Sends the user's answer, and returns the snapshot afterwards.
-    async fn answer(&mut self, client: &mut DevicesClient, yes: bool) -> anyhow::Result<Value> {
+    async fn answer(&mut self, client: &mut DevicesClient, yes: bool) -> anyhow::Result<DevicesSnapshot> {
         let Some(request) = self.asked.take() else { return client.snapshot().await };
         if yes {
             let scope = Some(self.arguments.scope);
-            return client.call("allow", allowance(&request, scope, self.arguments.name.as_deref())).await;
+            return client.command(allowance(&request, scope, self.arguments.name.as_deref())).await;
         }
-        let now = client.call("decline", json!({"requestId": request["id"]})).await?;
-        output::line(format_args!("{} declined", name(&request)))?;
+        let now = client.command(DeviceCommand::Decline { request_id: request.id.clone() }).await?;
+        output::line(format_args!("{} declined", request.shown()))?;
         Ok(now)
     }
 
     /// Returns whether the code has expired; the bridge may not send an event for it.
     fn is_due(&mut self) -> bool {
         self.show_time();
-        output::now_ms() > self.code.expires_at()
+        output::now_ms() > self.code.expires_at
     }
 
     /// Shows the remaining time on a terminal while no question is open.
@@ -207,7 +191,7 @@ impl<'a> Pairing<'a> {
             return;
         }
         let bar = self.bar.get_or_insert_with(output::spinner);
-        let left = left(self.code.expires_at(), output::now_ms());
+        let left = left(self.code.expires_at, output::now_ms());
         bar.set_message(format!("Waiting for a device… · {left} left · Ctrl-C cancels"));
     }
 
@@ -217,12 +201,6 @@ impl<'a> Pairing<'a> {
         }
     }
 }
-
-fn name(request: &Value) -> String {
-    output::printable(request["name"].as_str().unwrap_or("It"))
-}
-
-// A QR code in a terminal.
 
 /// Light on dark, in any colour scheme.
 const INK: Style = Style::new()

@@ -14,9 +14,9 @@ use openagents_bridge::{
     Bridge, BridgeConfig, BridgeError, Claim, IosAccess, NetworkConfig, Providers, Surroundings,
 };
 use openagents_core::workspace::Workspace;
-use openagents_orchestration::explore::PlannerChoice;
 use openagents_transcripts::history::HistoryRoots;
-use serde_json::{Value, json};
+use openagents_wire::{DevicesSnapshot, Listener, Planner};
+use serde_json::json;
 use std::{process::ExitCode, time::Duration};
 use tokio::time::{Instant, sleep};
 
@@ -69,7 +69,7 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     }
     let mut run = None;
     if arguments.explore {
-        match Run::begin(&home, root.clone(), &[], PlannerChoice::default()).await {
+        match Run::begin(&home, root.clone(), &[], Planner::default()).await {
             Ok(begun) => run = Some(begun),
             Err(error) => output::warn(&format!("{error:#}")),
         }
@@ -80,7 +80,7 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
     let mut client = DevicesClient::at(bridge.address(), &home).await?;
     let devices = client.watch().await.unwrap_or_else(|error| {
         output::warn(&format!("other devices cannot connect: {error:#}"));
-        Value::Null
+        DevicesSnapshot::default()
     });
     let lan = lan(&devices);
     if arguments.json {
@@ -102,7 +102,7 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
         }
         output::line("Stop     Ctrl-C\n")?;
     }
-    if let Some(problem) = devices["network"]["problem"].as_str() {
+    if let Some(problem) = &devices.network.problem {
         output::warn(&output::printable(problem));
     }
     let watching = async {
@@ -126,16 +126,13 @@ async fn serve(arguments: &args::Serve, config: BridgeConfig) -> anyhow::Result<
 }
 
 /// Returns the page's addresses for other devices.
-fn lan(devices: &Value) -> Vec<String> {
-    let listeners = devices["network"]["listeners"].as_array().into_iter().flatten();
-    let web = listeners.filter(|listener| listener["kind"] == "web");
-    web.filter_map(|listener| listener["address"].as_str())
-        .map(|address| format!("https://{address}"))
-        .collect()
+fn lan(devices: &DevicesSnapshot) -> Vec<String> {
+    let web = devices.network.listeners.iter().filter(|listener| listener.kind == Listener::Web);
+    web.map(|listener| format!("https://{}", listener.address)).collect()
 }
 
 /// Prints each access request in one line, with the command that allows it. Never returns.
-async fn announce_requests(mut client: DevicesClient, mut devices: Value) {
+async fn announce_requests(mut client: DevicesClient, mut devices: DevicesSnapshot) {
     let mut requests = AccessRequests::default();
     loop {
         requests.news(&devices).iter().for_each(|line| output::warn(line));

@@ -8,7 +8,7 @@ use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken,
     folders::models_folder,
-    model::{LocalModels, MODEL_SETTINGS, SettingsError, SettingsStore},
+    model::{LocalModels, MODEL_SETTINGS, ModelsSnapshot, SettingsError, SettingsStore},
     workspace::Workspace,
 };
 use openagents_llama::{Local, LocalConfig, client::Helper};
@@ -108,19 +108,22 @@ pub(crate) fn call_tool(
 
 /// Returns the models of this machine. With `preload`, the one in use is loaded at once if the settings say so.
 pub(crate) fn start(settings: Arc<dyn SettingsStore>, preload: bool) -> anyhow::Result<Arc<Local>> {
-    let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
-    let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
+    let mut config = model_config(settings)?;
     config.preload = preload;
     Ok(Local::start(config))
 }
 
+fn model_config(settings: Arc<dyn SettingsStore>) -> anyhow::Result<LocalConfig> {
+    let folder = models_folder()
+        .context("the home folder is unknown; set OPENAGENTS_HOME to a folder that can be written to")?;
+    Ok(LocalConfig::new(folder, settings, Arc::new(Helper::new())))
+}
+
 /// Returns the models of this machine with the model and the settings that a bridge uses.
-pub(crate) fn like_the_bridge(snapshot: &Value) -> anyhow::Result<Arc<Local>> {
-    let folder = models_folder().context("there is no home folder for models; set OPENAGENTS_HOME")?;
-    let settings = Arc::new(ReadOnly(snapshot["settings"].clone()));
-    let mut config = LocalConfig::new(folder, settings, Arc::new(Helper::new()));
-    let in_use = snapshot["models"].as_array().into_iter().flatten().find(|card| card["inUse"] == true);
-    config.model_file = in_use.and_then(|card| card["path"].as_str()).map(PathBuf::from);
+pub(crate) fn like_the_bridge(snapshot: &ModelsSnapshot) -> anyhow::Result<Arc<Local>> {
+    let settings = Arc::new(ReadOnly(serde_json::to_value(&snapshot.settings)?));
+    let mut config = model_config(settings)?;
+    config.model_file = snapshot.models.iter().find(|card| card.in_use).and_then(|card| card.path.clone());
     config.preload = false;
     Ok(Local::start(config))
 }

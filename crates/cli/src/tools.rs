@@ -1,10 +1,6 @@
 //! `openagents tools` and `openagents tool`.
 
-use crate::{
-    args,
-    endpoint::{Endpoint, MODELS},
-    output, surroundings, words,
-};
+use crate::{args, endpoint::Endpoint, output, surroundings, words};
 use anyhow::Context;
 use openagents_core::{
     CancellationToken,
@@ -17,6 +13,7 @@ use openagents_core::{
 };
 use openagents_orchestration::agent::{Generate, HistoryRead, SessionContext, SessionTool};
 use openagents_tools::{builtin, tool::ToolError};
+use openagents_wire::methods;
 use serde_json::{Value, json};
 use std::{
     process::ExitCode,
@@ -89,7 +86,7 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
 /// `gptoss.generate` without a session: the text is the result, printed as it arrives.
 fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::open(&arguments.root).with_context(|| arguments.root.display().to_string())?;
-    let models = surroundings::like_the_bridge(&Endpoint::open(MODELS)?.snapshot()?)?;
+    let models = surroundings::like_the_bridge(&Endpoint::open()?.list::<methods::ModelsList>()?)?;
     let tool = Generate { model: models.model(), options: models.snapshot().settings.options() };
     let call_id = uuid::Uuid::new_v4().to_string();
     let failed = AtomicBool::new(false);

@@ -1,40 +1,53 @@
 //! The question whether to trust a folder, at the terminal.
 
 use crate::output::{self, FAINT, STRONG};
-use openagents_core::{trust::TrustQuestion, visible::shell_word};
-use serde_json::Value;
+use openagents_core::{
+    approval::{Approval, ApprovalSubject},
+    trust::TrustQuestion,
+    visible::shell_word,
+};
+use serde::Deserialize;
 
 /// Returns whether an approval asks to trust a folder.
-pub(crate) fn is_about_trust(approval: &Value) -> bool {
-    approval["subject"] == "trust"
+pub(crate) fn is_about_trust(approval: &Approval) -> bool {
+    approval.subject == ApprovalSubject::Trust
 }
 
 /// Returns the question as lines.
-pub(crate) fn question(approval: &Value) -> Vec<String> {
-    let mut lines = vec![format!("{STRONG}{}{STRONG:#}", output::said(approval, "title"))];
-    match serde_json::from_value::<TrustQuestion>(approval["rawInput"].clone()) {
+pub(crate) fn question(approval: &Approval) -> Vec<String> {
+    let mut lines = vec![format!("{STRONG}{}{STRONG:#}", output::printable(&approval.title))];
+    let input = approval.raw_input.clone().unwrap_or_default();
+    match TrustQuestion::deserialize(&input) {
         Ok(question) => {
             lines.extend(question.lines().iter().map(|line| format!("  {}", output::printable(line))));
         }
-        Err(_) => {
-            lines.push(format!("  {FAINT}{}{FAINT:#}", output::printable(&approval["rawInput"].to_string())))
-        }
+        Err(_) => lines.push(format!("  {FAINT}{}{FAINT:#}", output::printable(&input.to_string()))),
     }
     lines
 }
 
 /// Returns the folder of the question as a word for a shell.
-pub(crate) fn folder(approval: &Value) -> String {
-    shell_word(approval["rawInput"]["workspace"].as_str().unwrap_or_default()).into_owned()
+pub(crate) fn folder(approval: &Approval) -> String {
+    let question =
+        approval.raw_input.clone().and_then(|input| serde_json::from_value::<TrustQuestion>(input).ok());
+    let folder = question.map(|question| question.workspace).unwrap_or_default();
+    shell_word(&folder.to_string_lossy()).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn approval(members: Value) -> Approval {
+        let mut approval = json!({"id": "1", "callId": "c", "hash": "", "agent": "Codex", "title": "Trust this folder?",
+            "options": [], "state": "pending", "askedAt": 0});
+        approval.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        serde_json::from_value(approval).unwrap()
+    }
 
     #[test]
-    fn the_question_says_what_runs_and_what_the_folder_brings() {
+    fn question_shows_program_and_agent_settings() {
         let file = |path: &str, risk: &str, says: &[&str], changed: bool| json!({"path": path, "risk": risk, "does": "settings", "agents": ["Codex"], "says": says, "digest": "00", "changed": changed});
         let files = [
             file(".claude/settings.json", "programs", &["hook Stop: make\\u{1b}"], false),
@@ -44,7 +57,7 @@ mod tests {
         let asked = |again: bool, files: &[Value], complete: bool| {
             let input = json!({"workspace": "/w/app", "agent": "Codex", "program": "/bin/codex", "again": again,
                 "files": files, "complete": complete, "prompt": "Fix it"});
-            let approval = json!({"subject": "trust", "title": "Trust this folder?", "rawInput": input});
+            let approval = approval(json!({"subject": "trust", "rawInput": input}));
             anstream::adapter::strip_str(&question(&approval).join("\n")).to_string()
         };
         insta::assert_snapshot!(asked(false, &files, true), @r"
@@ -76,7 +89,7 @@ mod tests {
           Codex (/bin/codex) starts in /w/app
           Agents load nothing from this folder that OpenAgents knows of.
         ");
-        let odd = json!({"title": "Trust this folder?", "rawInput": {"workspace": 1}});
+        let odd = approval(json!({"rawInput": {"workspace": 1}}));
         assert_eq!(question(&odd).len(), 2);
     }
 }

@@ -2,30 +2,19 @@
 
 use crate::{
     args,
-    endpoint::{AGENTS, Endpoint, TRUST},
+    endpoint::Endpoint,
     output::{self, ask},
 };
 use anyhow::Context;
+use openagents_core::agent::AgentsSnapshot;
 use openagents_core::trust::{AgentFiles, scan_folder};
-use serde::Serialize;
-use serde_json::Value;
-use std::{
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
-
-/// The commands of the bridge.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum TrustCommand {
-    Add { path: PathBuf, seen: AgentFiles },
-    Revoke { path: PathBuf },
-}
+use openagents_wire::{TrustSnapshot, TrustedWorkspace, WorkspacePath, methods};
+use std::{path::Path, process::ExitCode};
 
 pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
     match command {
         args::Workspaces::List { json } => {
-            let snapshot = Endpoint::open(TRUST)?.snapshot()?;
+            let snapshot = Endpoint::open()?.list::<methods::TrustList>()?;
             match json {
                 true => output::json_pretty(&snapshot)?,
                 false => lines(&snapshot, output::now_ms()).iter().try_for_each(output::line)?,
@@ -36,7 +25,8 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
             // The folder may no longer exist.
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             let path = path.canonicalize().unwrap_or(absolute);
-            Endpoint::open(TRUST)?.command(TrustCommand::Revoke { path: path.clone() })?;
+            let revoked = WorkspacePath { path: path.clone(), seen: None };
+            Endpoint::open()?.call::<methods::TrustRevoke>(revoked)?;
             output::line(format_args!("Revoked  {}", shown(&path)))?;
         }
     }
@@ -51,13 +41,14 @@ fn trust(path: &Path, yes: bool) -> anyhow::Result<ExitCode> {
     if !seen.complete {
         anyhow::bail!("{} cannot be trusted", shown(&path));
     }
-    let mut agents = Endpoint::open(AGENTS)?;
-    unasked(&agents.snapshot()?).iter().try_for_each(output::line)?;
+    let mut endpoint = Endpoint::open()?;
+    unasked(&endpoint.list::<methods::AgentsList>()?).iter().try_for_each(output::line)?;
     if !yes && !ask("Trust it?", "use --yes to skip the question")? {
         return Ok(ExitCode::FAILURE);
     }
-    let answer = agents.methods(TRUST).command(TrustCommand::Add { path: path.clone(), seen })?;
-    trusted(&path, &answer).iter().try_for_each(output::line)?;
+    let trust = WorkspacePath { path: path.clone(), seen: Some(seen) };
+    let answer = endpoint.call::<methods::TrustAdd>(trust)?;
+    trusted(&path, &answer.covered_by).iter().try_for_each(output::line)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -65,14 +56,10 @@ fn shown(path: &Path) -> String {
     output::printable(&path.to_string_lossy())
 }
 
-fn lines(snapshot: &Value, now: i64) -> Vec<String> {
-    let rows: Vec<_> = output::rows(snapshot, "workspaces")
-        .iter()
-        .map(|row| {
-            let age = output::age(row["at"].as_i64().unwrap_or_default(), now);
-            vec![output::said(row, "path"), age, output::said(row, "by")]
-        })
-        .collect();
+fn lines(snapshot: &TrustSnapshot, now: i64) -> Vec<String> {
+    let row =
+        |row: &TrustedWorkspace| vec![shown(&row.path), output::age(row.at, now), output::printable(&row.by)];
+    let rows: Vec<_> = snapshot.workspaces.iter().map(row).collect();
     match rows.is_empty() {
         true => vec!["No folder is trusted yet. Agents ask before they start in one.".to_owned()],
         false => output::columns(&rows),
@@ -86,16 +73,16 @@ fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
 }
 
 /// Names the agents that decide for themselves what they ask about; trust lets them start in the folder too.
-fn unasked(agents: &Value) -> Vec<String> {
-    let agents = output::rows(agents, "agents").iter().filter(|card| card["decidesWhatItAsks"] == true);
-    agents.map(|card| format!("{} decides itself what it asks.", output::said(card, "name"))).collect()
+fn unasked(snapshot: &AgentsSnapshot) -> Vec<String> {
+    let agents = snapshot.agents.iter().filter(|card| card.decides_what_it_asks);
+    agents.map(|card| format!("{} decides itself what it asks.", output::printable(&card.name))).collect()
 }
 
 /// Describes what was trusted.
-fn trusted(path: &Path, answer: &Value) -> Vec<String> {
+fn trusted(path: &Path, covered_by: &Path) -> Vec<String> {
     let mut lines = vec![format!("Trusted  {}", shown(path))];
-    if let Some(above) = answer["coveredBy"].as_str().filter(|above| Path::new(above) != path) {
-        lines.push(format!("as a part of {}", output::printable(above)));
+    if covered_by != path {
+        lines.push(format!("as a part of {}", shown(covered_by)));
     }
     lines
 }
@@ -108,14 +95,14 @@ mod tests {
 
     #[test]
     fn every_folder_has_a_line_with_its_age_and_client() {
-        let row = |path: &str, at: i64, by: &str| json!({"path": path, "at": at, "by": by});
-        let snapshot =
-            json!({"workspaces": [row("/w/app", 0, "Desktop"), row("/w/b\u{1b}[2J", 3_600_000, "Zed")]});
+        let row = |path: &str, at, by: &str| TrustedWorkspace { path: path.into(), by: by.to_owned(), at };
+        let workspaces = vec![row("/w/app", 0, "Desktop"), row("/w/b\u{1b}[2J", 3_600_000, "Zed")];
+        let snapshot = TrustSnapshot { workspaces };
         insta::assert_snapshot!(lines(&snapshot, 7_200_000).join("\n"), @"
         /w/app         2h  Desktop
         /w/b\\u{1b}[2J  1h  Zed
         ");
-        assert_eq!(lines(&json!({"workspaces": []}), 0).len(), 1);
+        assert_eq!(lines(&TrustSnapshot::default(), 0).len(), 1);
     }
 
     #[test]
@@ -124,7 +111,7 @@ mod tests {
             "says": ["mcpServers.a.command: node a.js"], "digest": "00"});
         let files: AgentFiles = serde_json::from_value(json!({"complete": true, "files": [file]})).unwrap();
         let mut lines = brings(Path::new("/w/app"), &files);
-        lines.extend(trusted(Path::new("/w/app"), &json!({"coveredBy": "/w"})));
+        lines.extend(trusted(Path::new("/w/app"), Path::new("/w")));
         insta::assert_snapshot!(lines.join("\n"), @"
         /w/app
         Programs, and what may run:
@@ -134,6 +121,7 @@ mod tests {
         as a part of /w
         ");
         let agents = json!({"agents": [{"name": "Codex", "decidesWhatItAsks": false}, {"name": "odd", "decidesWhatItAsks": true}]});
+        let agents = serde_json::from_value(agents).unwrap();
         assert_eq!(unasked(&agents), ["odd decides itself what it asks."]);
         let nothing = AgentFiles { complete: true, ..AgentFiles::default() };
         assert_eq!(brings(Path::new("/w/a\nb"), &nothing)[1..], [NOTHING_KNOWN.to_owned()]);

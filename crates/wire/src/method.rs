@@ -280,7 +280,7 @@ methods! {
         "_openagents/access" AccessChanged(Access): "What this client may do has changed.";
         "_openagents/activity" ActivityChanged(ActivityParams): "What the model of a session is doing. Not in the log.";
         "_openagents/agents" AgentsChanged(AgentsSnapshot): "After `agents/list` with `watch`.";
-        "_openagents/detached" Detached(SessionRef): "The session is no longer followed: it was closed or deleted.";
+        "_openagents/detached" Detached(SessionRef): "The session is no longer followed, because the connection follows too many.";
         "_openagents/devices" DevicesChanged(DevicesSnapshot): "After `devices/list` with `watch`.";
         "_openagents/frame" FrameSeen(Frame): "After `inspect`.";
         "_openagents/history/changed" HistoryChanged(PastChanges): "After `history/watch`.";

@@ -1,15 +1,15 @@
 //! A connection to the bridge that follows sessions and devices.
 
 use super::notices::{Notice, Notices};
+use agent_client_protocol_schema::v1::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
 use anyhow::Context as _;
-use futures::{SinkExt as _, StreamExt as _};
-use serde_json::{Value, json};
-use std::{collections::HashMap, net::Ipv4Addr, time::Duration};
-use tokio::net::TcpStream;
-use tokio_tungstenite::{
-    WebSocketStream,
-    tungstenite::{Message, client::IntoClientRequest as _, http::HeaderValue},
+use openagents_bridge::client::{Client, ClientError, Incoming};
+use openagents_wire::{
+    AttachParams, AttachResult, ClientMeta, DevicesSnapshot, ListMeta, Method as _, SessionRef, Watch, meta,
+    methods,
 };
+use serde_json::from_value;
+use std::{collections::HashMap, path::Path, time::Duration};
 
 /// Maximum silence before the connection counts as dead. The bridge sends a ping every 20 s.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -24,26 +24,21 @@ enum Asked {
 
 #[derive(Debug)]
 pub(super) struct Feed {
-    socket: WebSocketStream<TcpStream>,
-    last_id: u64,
+    client: Client,
     asked: HashMap<u64, Asked>,
 }
 
 impl Feed {
-    pub(super) async fn open(port: u16, token: &str) -> anyhow::Result<Self> {
-        let mut request = format!("ws://127.0.0.1:{port}/acp").into_client_request()?;
-        let bearer = HeaderValue::from_str(&format!("Bearer {token}"))?;
-        request.headers_mut().insert("authorization", bearer);
-        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-        let (socket, _) = tokio_tungstenite::client_async(request, stream).await?;
-        let mut feed = Self { socket, last_id: 0, asked: HashMap::new() };
-        let initialize = json!({"protocolVersion": 1,
-            // The page answers approvals; this client only notifies.
-            "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}},
-            "clientInfo": {"name": "openagents-notifications", "version": env!("CARGO_PKG_VERSION")}});
-        feed.send("initialize", initialize).await?;
+    /// Connects to the bridge that runs on the data folder `home`.
+    pub(super) async fn open(home: &Path) -> anyhow::Result<Self> {
+        let address = openagents_bridge::running(home).context("no bridge is running")?;
+        // The page answers approvals; this client only notifies.
+        let meta = ClientMeta { approvals: true };
+        let client = Client::connect(address, home, "openagents-notifications", meta).await?;
+        let mut feed = Self { client: client.dead_after(SILENCE), asked: HashMap::new() };
         feed.list().await?;
-        feed.ask(Asked::Devices, "_openagents/devices/list", json!({"watch": true})).await?;
+        let id = feed.client.ask(methods::DevicesList::NAME, &Watch { watch: true }).await?;
+        feed.asked.insert(id, Asked::Devices);
         Ok(feed)
     }
 
@@ -53,73 +48,69 @@ impl Feed {
         notices: &mut Notices,
         mut post: impl FnMut(Notice),
     ) -> anyhow::Result<()> {
-        while self.step(notices, &mut post).await? {}
-        Ok(())
+        loop {
+            self.step(notices, &mut post).await?;
+        }
     }
 
-    /// Handles one message. Returns false at the end of the connection.
-    async fn step(&mut self, notices: &mut Notices, post: &mut impl FnMut(Notice)) -> anyhow::Result<bool> {
-        let next = tokio::time::timeout(SILENCE, self.socket.next()).await.context("no message for 60 s")?;
-        let Some(message) = next.transpose()? else { return Ok(false) };
-        let Message::Text(text) = message else { return Ok(true) };
-        let frame: Value = serde_json::from_str(&text)?;
-        let asked = frame["id"].as_u64().and_then(|id| self.asked.remove(&id));
-        let result = &frame["result"];
-        match (asked, frame["method"].as_str()) {
-            (Some(Asked::Sessions), _) => self.sessions(&result["sessions"], notices, post).await?,
-            (Some(Asked::Devices), _) => notices.devices(result).into_iter().for_each(post),
-            (Some(Asked::Approvals(session)), _) => {
-                notices.approvals(&result["approvals"]).into_iter().for_each(post);
-                self.send("_openagents/detach", json!({"sessionId": session})).await?;
+    /// Handles one message.
+    async fn step(&mut self, notices: &mut Notices, post: &mut impl FnMut(Notice)) -> anyhow::Result<()> {
+        let message = match self.client.next().await {
+            // The session is gone.
+            Err(ClientError::Refused(_)) => return Ok(()),
+            message => message?,
+        };
+        if let Some(devices) = message.event::<methods::DevicesChanged>() {
+            notices.devices(&devices).into_iter().for_each(&mut *post);
+        } else if let Some(news) = message.event::<methods::SessionsChanged>() {
+            self.sessions(&news.sessions, notices, post).await?;
+            if news.reset {
+                self.list().await?;
             }
-            (None, Some("_openagents/sessions")) => {
-                let params = &frame["params"];
-                self.sessions(&params["sessions"], notices, post).await?;
-                if params["reset"] == true {
-                    self.list().await?;
+        } else if let Incoming::Answer(id, result) = message {
+            match self.asked.remove(&id) {
+                Some(Asked::Sessions) => {
+                    let list: ListSessionsResponse = from_value(result)?;
+                    self.sessions(&list.sessions, notices, post).await?;
                 }
+                Some(Asked::Devices) => {
+                    let devices: DevicesSnapshot = from_value(result)?;
+                    notices.devices(&devices).into_iter().for_each(post);
+                }
+                Some(Asked::Approvals(session_id)) => {
+                    let attached: AttachResult = from_value(result)?;
+                    notices.approvals(&attached.approvals).into_iter().for_each(post);
+                    self.client.ask(methods::Detach::NAME, &SessionRef { session_id }).await?;
+                }
+                None => {}
             }
-            (None, Some("_openagents/devices")) => {
-                notices.devices(&frame["params"]).into_iter().for_each(post);
-            }
-            _ => {}
         }
-        Ok(true)
+        Ok(())
     }
 
     async fn sessions(
         &mut self,
-        rows: &Value,
+        rows: &[SessionInfo],
         notices: &mut Notices,
         post: &mut impl FnMut(Notice),
     ) -> anyhow::Result<()> {
         let news = notices.sessions(rows);
         news.notices.into_iter().for_each(post);
-        for session in news.asking {
+        for session_id in news.asking {
             // Attaches at the end of the log, since only the response is of interest.
-            let params = json!({"sessionId": session, "since": u64::from(u32::MAX), "snapshot": false});
-            self.ask(Asked::Approvals(session), "_openagents/attach", params).await?;
+            let (since, snapshot) = (u64::from(u32::MAX), Some(false));
+            let attach = AttachParams { session_id: session_id.clone(), since, snapshot };
+            let id = self.client.ask(methods::Attach::NAME, &attach).await?;
+            self.asked.insert(id, Asked::Approvals(session_id));
         }
         Ok(())
     }
 
     async fn list(&mut self) -> anyhow::Result<()> {
-        let params = json!({"_meta": {"openagents": {"watch": true}}});
-        self.ask(Asked::Sessions, "session/list", params).await
-    }
-
-    async fn ask(&mut self, what: Asked, method: &str, params: Value) -> anyhow::Result<()> {
-        let id = self.send(method, params).await?;
-        self.asked.insert(id, what);
+        let list = ListSessionsRequest::new().meta(meta(&ListMeta { watch: true, children: false }));
+        let id = self.client.ask("session/list", &list).await?;
+        self.asked.insert(id, Asked::Sessions);
         Ok(())
-    }
-
-    async fn send(&mut self, method: &str, params: Value) -> anyhow::Result<u64> {
-        self.last_id += 1;
-        let id = self.last_id;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.socket.send(Message::text(request.to_string())).await?;
-        Ok(id)
     }
 }
 
@@ -163,8 +154,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap().join("demo");
         std::fs::create_dir(&root).unwrap();
+        let home = folder.path().join("home");
         let config = BridgeConfig {
-            home: folder.path().join("home"),
+            home: home.clone(),
             port: 0,
             root: root.clone(),
             ios: None,
@@ -176,16 +168,17 @@ mod tests {
         let explorer = held.clone();
         let providers = |_| Providers { explorer, models: None, agents: None, foundation: None };
         let bridge = Bridge::start_with(config, providers).await.unwrap();
-        let mut feed = Feed::open(bridge.address().port(), bridge.token()).await.unwrap();
+        let mut feed = Feed::open(&home).await.unwrap();
         let (mut notices, mut posted) = (Notices::default(), Vec::new());
-        feed.send("_openagents/explore", json!({"root": root})).await.unwrap();
+        let explore = openagents_wire::ExploreParams { root, ..Default::default() };
+        feed.client.ask(methods::Explore::NAME, &explore).await.unwrap();
         while !notices.any_turn_runs() {
-            assert!(feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap());
+            feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap();
         }
         assert_eq!(posted, []);
         held.0.store(true, Ordering::SeqCst);
         while posted.is_empty() {
-            assert!(feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap());
+            feed.step(&mut notices, &mut |notice| posted.push(notice)).await.unwrap();
         }
         assert_eq!((posted[0].kind, posted[0].body.as_str()), ("turn", "Finished"));
         bridge.shutdown().await;

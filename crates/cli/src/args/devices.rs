@@ -132,13 +132,12 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// Returns the scope's name on the wire.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn to_wire(self) -> openagents_wire::Scope {
         match self {
-            Self::View => "view",
-            Self::Prompt => "prompt",
-            Self::Approve => "approve",
-            Self::Admin => "admin",
+            Self::View => openagents_wire::Scope::View,
+            Self::Prompt => openagents_wire::Scope::Prompt,
+            Self::Approve => openagents_wire::Scope::Approve,
+            Self::Admin => openagents_wire::Scope::Admin,
         }
     }
 }

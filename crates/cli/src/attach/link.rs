@@ -1,9 +1,14 @@
 //! The connection to the session: follows it, reports its state and reconnects.
 
-use crate::bridge::{Connection, Refused};
+use crate::{bridge, output};
 use anyhow::Context;
 use backon::{BackoffBuilder, ExponentialBuilder};
-use serde_json::{Value, json};
+use openagents_bridge::client::{Client, ClientError, Incoming};
+use openagents_core::model::Activity;
+use openagents_wire::{
+    AttachParams, AttachResult, ClientMeta, QueuedPrompt, SessionsParams, UpdateMeta, methods,
+};
+use serde_json::Value;
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use tokio::{
     sync::mpsc,
@@ -35,6 +40,24 @@ pub(super) enum Link {
     },
 }
 
+impl Link {
+    /// Describes the link in one line.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::CatchingUp(1) => "catching up 1 update".to_owned(),
+            Self::CatchingUp(left) => format!("catching up {left} updates"),
+            Self::Live => "live".to_owned(),
+            Self::Offline { since, again_in, why } => {
+                let again = match again_in {
+                    0 => "trying again now".to_owned(),
+                    seconds => format!("trying again in {seconds} s"),
+                };
+                format!("offline since {} ({}); {again}", output::clock(*since), output::printable(why))
+            }
+        }
+    }
+}
+
 /// The followed session.
 #[derive(Debug)]
 pub(super) struct Followed {
@@ -50,11 +73,15 @@ pub(super) struct Followed {
 pub(super) enum LinkNews {
     Link(Link),
     /// Id of the connection, and the result of `_openagents/attach`.
-    Attached(String, Value),
+    Attached(String, Box<AttachResult>),
     /// Params of a `session/update`, each once.
     Update(Value),
-    /// Another notification of the session: its method and params.
-    Notification(String, Value),
+    /// What the model is doing.
+    Activity(Option<Activity>),
+    /// The prompts that wait for the running turn.
+    Queue(Vec<QueuedPrompt>),
+    /// The session was deleted.
+    Deleted,
     /// Reason why a request was refused.
     Refused(String),
 }
@@ -93,19 +120,19 @@ pub(super) async fn follow(
     let mut next_pauses = pauses.build();
     loop {
         let broken = match connect(&followed, &position, shown).await {
-            Ok((connection, attached)) => {
+            Ok((client, attached)) => {
                 offline_since = None;
                 next_pauses = pauses.build();
-                let mut held = Held { connection, news: &news };
+                let mut held = Held { client, news: &news };
                 match held.follow(&mut position, &mut shown, attached, &mut wishes).await {
                     End::Done => return Ok(()),
                     End::Broken(error) => error,
                 }
             }
-            Err(error) if error.is::<Refused>() => return Err(error),
+            Err(error) if matches!(error.downcast_ref(), Some(ClientError::Refused(_))) => return Err(error),
             Err(error) => error,
         };
-        let since = *offline_since.get_or_insert_with(crate::output::now_ms);
+        let since = *offline_since.get_or_insert_with(output::now_ms);
         let pause = next_pauses.next().unwrap_or(LONGEST_PAUSE);
         let offline = |again_in| Link::Offline { since, again_in, why: broken.to_string() };
         if !wait(pause, offline, &news, &mut wishes).await {
@@ -152,24 +179,27 @@ async fn connect(
     followed: &Followed,
     position: &Position,
     shown: bool,
-) -> anyhow::Result<(Connection, Value)> {
+) -> anyhow::Result<(Client, AttachResult)> {
     // A restarted bridge may listen on another address.
     let address: SocketAddr = openagents_bridge::running(&followed.home).context("no bridge is running")?;
     // A snapshot cannot replace text on the screen, so later updates are requested one by one.
-    let attach = json!({"sessionId": followed.session_id, "since": position.last(),
-        "snapshot": followed.snapshot && !shown});
+    let attach = AttachParams {
+        session_id: followed.session_id.clone(),
+        since: position.last(),
+        snapshot: Some(followed.snapshot && !shown),
+    };
     let attached = async {
-        let ours = json!({"approvals": true});
-        let mut connection = Connection::open_as(address, &followed.home, ours).await?.dead_after(SILENCE);
-        let attached = connection.request("_openagents/attach", attach).await?;
-        anyhow::Ok((connection, attached))
+        let meta = ClientMeta { approvals: true };
+        let mut client = bridge::connect(address, &followed.home, meta).await?.dead_after(SILENCE);
+        let attached = client.call::<methods::Attach>(attach).await?;
+        anyhow::Ok((client, attached))
     };
     timeout(ANSWER, attached).await.context("the bridge does not answer")?
 }
 
 /// An open link.
 struct Held<'a> {
-    connection: Connection,
+    client: Client,
     news: &'a mpsc::Sender<LinkNews>,
 }
 
@@ -178,81 +208,92 @@ impl Held<'_> {
         &mut self,
         position: &mut Position,
         shown: &mut bool,
-        attached: Value,
+        attached: AttachResult,
         wishes: &mut mpsc::Receiver<Wish>,
     ) -> End {
-        let head = attached["seq"].as_u64().unwrap_or_default();
-        position.attached(attached["snapshot"].is_object());
-        if !self.tell(LinkNews::Attached(self.connection.id().to_owned(), attached)).await
-            || !self.tell(LinkNews::Link(link_state(head, position))).await
+        let head = attached.seq;
+        position.attached(attached.snapshot.is_some());
+        if !self.send(LinkNews::Attached(self.client.id().to_owned(), Box::new(attached))).await
+            || !self.send(LinkNews::Link(link_state(head, position))).await
         {
             return End::Done;
         }
         loop {
             let message = tokio::select! {
-                message = self.connection.next() => message,
+                message = self.client.next() => message,
                 wish = wishes.recv() => match wish {
                     None => return End::Done,
                     Some(Wish::Hurry) => continue,
-                    Some(Wish::Request(method, params)) => match self.connection.ask(method, params).await {
+                    Some(Wish::Request(method, params)) => match self.client.ask(method, &params).await {
                         Ok(_) => continue,
-                        Err(error) => return End::Broken(error),
+                        Err(error) => return End::Broken(error.into()),
                     },
                 },
             };
-            let mut message = match message {
+            let message = match message {
                 Ok(message) => message,
-                Err(error) => match error.downcast::<Refused>() {
-                    Ok(refused) => {
-                        if !self.tell(LinkNews::Refused(refused.to_string())).await {
-                            return End::Done;
-                        }
-                        continue;
-                    }
-                    Err(error) => return End::Broken(error),
+                Err(ClientError::Refused(reason)) => match self.send(LinkNews::Refused(reason)).await {
+                    true => continue,
+                    false => return End::Done,
                 },
+                Err(error) => return End::Broken(error.into()),
             };
-            let params = message["params"].take();
-            // The session's log reports the effect of a request, so results are ignored.
-            let Some(method) = message["method"].as_str() else { continue };
-            let listening = match method {
-                "session/update" => match position.take(params) {
-                    Taken::Nothing => true,
-                    Taken::Gap => return End::Broken(anyhow::anyhow!("updates are missing")),
-                    Taken::Show(params) => {
-                        *shown = true;
-                        let was_behind = position.last() <= head;
-                        self.tell(LinkNews::Update(params)).await
-                            && (!was_behind || self.tell_way(head, position).await)
-                    }
-                },
-                "_openagents/snapshot" => {
-                    let folded = position.snapshot(params["seq"].as_u64().unwrap_or_default());
-                    *shown |= !folded.is_empty();
-                    for update in folded {
-                        if !self.tell(LinkNews::Update(update)).await {
-                            return End::Done;
+            let is_listening = match message {
+                Incoming::Notification(method, params) if method == "session/update" => {
+                    match position.take(params) {
+                        Taken::Nothing => true,
+                        Taken::Gap => return End::Broken(anyhow::anyhow!("updates are missing")),
+                        Taken::Show(params) => {
+                            *shown = true;
+                            let was_behind = position.last() <= head;
+                            self.send(LinkNews::Update(params)).await
+                                && (!was_behind || self.send_way(head, position).await)
                         }
                     }
-                    self.tell_way(head, position).await
                 }
-                _ => self.tell(LinkNews::Notification(method.to_owned(), params)).await,
+                // The session's log reports the effect of a request, so results are ignored.
+                message => self.event(&message, head, position, shown).await,
             };
-            if !listening {
+            if !is_listening {
                 return End::Done;
             }
         }
     }
 
-    /// Reports the number of remaining updates: every 100, and at the end.
-    async fn tell_way(&self, head: u64, position: &Position) -> bool {
-        match link_state(head, position) {
-            Link::CatchingUp(left) if left % 100 != 0 => true,
-            link => self.tell(LinkNews::Link(link)).await,
+    /// Handles a notification of ours; returns false once nobody listens.
+    async fn event(&self, message: &Incoming, head: u64, position: &mut Position, shown: &mut bool) -> bool {
+        if let Some(end) = message.event::<methods::SnapshotEnded>() {
+            let folded = position.snapshot(end.seq);
+            *shown |= !folded.is_empty();
+            for update in folded {
+                if !self.send(LinkNews::Update(update)).await {
+                    return false;
+                }
+            }
+            return self.send_way(head, position).await;
+        }
+        if let Some(doing) = message.event::<methods::ActivityChanged>() {
+            return self.send(LinkNews::Activity(doing.activity)).await;
+        }
+        if let Some(queue) = message.event::<methods::QueueChanged>() {
+            return self.send(LinkNews::Queue(queue.queued)).await;
+        }
+        match message.event::<methods::SessionsChanged>() {
+            // This client follows one session and watches no list.
+            Some(SessionsParams { removed, .. }) if !removed.is_empty() => self.send(LinkNews::Deleted).await,
+            _ => true,
         }
     }
 
-    async fn tell(&self, news: LinkNews) -> bool {
+    /// Reports the number of remaining updates: every 100, and at the end.
+    async fn send_way(&self, head: u64, position: &Position) -> bool {
+        match link_state(head, position) {
+            Link::CatchingUp(left) if left % 100 != 0 => true,
+            link => self.send(LinkNews::Link(link)).await,
+        }
+    }
+
+    async fn send(&self, news: LinkNews) -> bool {
         self.news.send(news).await.is_ok()
     }
 }
@@ -264,8 +305,7 @@ fn link_state(head: u64, position: &Position) -> Link {
     }
 }
 
-// A client's position in a session: every update once and in order, across reconnects.
-
+/// A client's position in a session: every update once and in order, across reconnects.
 #[derive(Debug)]
 pub(super) struct Position {
     last: u64,
@@ -300,9 +340,9 @@ impl Position {
 
     /// Adds the params of a `session/update`.
     pub(super) fn take(&mut self, params: Value) -> Taken {
-        let ours = &params["_meta"]["openagents"];
-        let Some(seq) = ours["seq"].as_u64() else { return Taken::Show(params) };
-        if ours["folded"] == true {
+        let ours: UpdateMeta = openagents_wire::ours(params.get("_meta").and_then(Value::as_object));
+        let Some(seq) = ours.seq else { return Taken::Show(params) };
+        if ours.folded {
             if let Some(folded) = &mut self.folded {
                 folded.push(params);
             }
@@ -339,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn every_update_is_taken_once_and_a_gap_is_seen() {
+    fn position_takes_each_update_once() {
         let mut position = Position::after(2);
         position.attached(false);
         let rows = [(1, false), (2, false), (3, true), (3, false), (4, true), (2, false), (5, true)];
@@ -354,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_that_broke_off_is_shown_once_all_the_same() {
+    fn interrupted_snapshot_is_shown_once() {
         let mut position = Position::after(0);
         position.attached(true);
         assert_eq!(position.take(folded(90)), Taken::Nothing);

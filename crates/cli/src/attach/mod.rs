@@ -5,16 +5,16 @@ mod link;
 mod screen;
 
 use crate::{
-    args,
-    bridge::Connection,
-    output,
+    args, bridge, output,
     signals::{self, Interrupts},
     surroundings,
 };
+use agent_client_protocol_schema::v1::{ListSessionsRequest, ListSessionsResponse, PromptRequest};
 use anyhow::Context;
 use link::{Followed, LinkNews, Wish, follow};
+use openagents_wire::{ClientMeta, ListMeta, Method, UpdateParams, meta, methods};
 use screen::SessionScreen;
-use serde_json::{Value, json};
+use serde::Deserialize;
 use std::{io::IsTerminal, path::Path, process::ExitCode};
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -55,11 +55,9 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
         tokio::select! {
             biased;
             () = signals.next() => break,
-            heard = news.recv() => match heard {
-                Some(LinkNews::Notification(method, params)) if is_deleted(&session_id, &method, &params) => {
-                    anyhow::bail!("this session was deleted")
-                }
-                Some(heard) => client.hear(heard)?,
+            arrived = news.recv() => match arrived {
+                Some(LinkNews::Deleted) => anyhow::bail!("this session was deleted"),
+                Some(news) => client.show(news)?,
                 // The link ends by itself only if the bridge does not have the session.
                 None => {
                     following.await??;
@@ -82,39 +80,28 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn is_deleted(session_id: &str, method: &str, params: &Value) -> bool {
-    let removed = params["removed"].as_array();
-    method == "_openagents/sessions" && removed.is_some_and(|ids| ids.iter().any(|id| id == session_id))
-}
-
 /// Returns the id of a session from the beginning of its id, or of the session that changed last.
 async fn choose(home: &Path, wanted: Option<&str>) -> anyhow::Result<String> {
     let address = openagents_bridge::running(home)
         .context("OpenAgents is not running here; start the app, or `openagents serve`")?;
-    let mut bridge =
-        Connection::open(address, home).await.with_context(|| format!("the bridge at http://{address}"))?;
+    let connected = bridge::connect(address, home, ClientMeta::default()).await;
+    let mut bridge = connected.with_context(|| format!("the bridge at http://{address}"))?;
     if let Some(whole) = wanted.filter(|wanted| wanted.len() >= WHOLE_ID) {
         return Ok(whole.to_owned());
     }
-    let mut cursor = Value::Null;
     let mut found = Vec::new();
+    let mut cursor = None;
     loop {
-        let mut params = json!({"_meta": {"openagents": {"children": wanted.is_some()}}});
-        if !cursor.is_null() {
-            params["cursor"] = cursor;
-        }
-        let page = bridge.request("session/list", params).await?;
-        let ids =
-            page["sessions"].as_array().into_iter().flatten().filter_map(|row| row["sessionId"].as_str());
+        let children = ListMeta { watch: false, children: wanted.is_some() };
+        let list = ListSessionsRequest::new().cursor(cursor).meta(meta(&children));
+        let page: ListSessionsResponse = bridge.request("session/list", &list).await?;
+        let mut ids = page.sessions.into_iter().map(|row| row.session_id.to_string());
         match wanted {
-            None => {
-                let last = ids.into_iter().next().map(str::to_owned);
-                return last.context("no sessions yet; `openagents explore` creates one");
-            }
-            Some(wanted) => found.extend(ids.filter(|id| id.starts_with(wanted)).map(str::to_owned)),
+            None => return ids.next().context("no sessions yet; `openagents explore` creates one"),
+            Some(wanted) => found.extend(ids.filter(|id| id.starts_with(wanted))),
         }
-        cursor = page["nextCursor"].clone();
-        if cursor.is_null() {
+        cursor = page.next_cursor;
+        if cursor.is_none() {
             break;
         }
     }
@@ -136,32 +123,32 @@ enum Client {
 }
 
 impl Client {
-    fn hear(&mut self, news: LinkNews) -> anyhow::Result<()> {
+    fn show(&mut self, news: LinkNews) -> anyhow::Result<()> {
         match self {
             Self::Person(screen) => match news {
                 LinkNews::Link(link) => screen.link(link),
                 LinkNews::Attached(connection, attached) => {
-                    screen.attached(connection, &attached);
+                    screen.attached(connection, attached.approvals);
                     Ok(())
                 }
-                LinkNews::Update(params) => screen.show(&params),
-                LinkNews::Notification(method, params) => match method.as_str() {
-                    "_openagents/activity" => {
-                        let activity = serde_json::from_value(params["activity"].clone());
-                        screen.activity(activity.unwrap_or_default());
-                        Ok(())
-                    }
-                    "_openagents/queue" => screen.queue(&params["queued"]),
-                    _ => Ok(()),
-                },
+                // An update of another version may have a kind that is not known here.
+                LinkNews::Update(params) => {
+                    UpdateParams::deserialize(params).map_or(Ok(()), |it| screen.show(&it))
+                }
+                LinkNews::Activity(activity) => {
+                    screen.activity(activity);
+                    Ok(())
+                }
+                LinkNews::Queue(queued) => screen.queue(queued.len()),
                 LinkNews::Refused(reason) => screen.refused(&reason),
+                LinkNews::Deleted => Ok(()),
             },
             Self::Program { offline } => match news {
                 LinkNews::Update(params) => output::json_line(&params),
                 LinkNews::Link(link) => {
                     let is_offline = matches!(link, link::Link::Offline { .. });
                     if is_offline != *offline {
-                        output::warn(&screen::told(&link));
+                        output::warn(&link.describe());
                     }
                     *offline = is_offline;
                     Ok(())
@@ -170,7 +157,7 @@ impl Client {
                     output::warn(&reason);
                     Ok(())
                 }
-                LinkNews::Attached(..) | LinkNews::Notification(..) => Ok(()),
+                _ => Ok(()),
             },
         }
     }
@@ -182,15 +169,17 @@ impl Client {
             return Ok(Some(Wish::Hurry));
         }
         match screen.approvals().answer(session_id, line) {
-            Some(Ok(params)) => Ok(Some(Wish::Request("_openagents/approvals/answer", params))),
+            Some(Ok(answer)) => {
+                let params = serde_json::to_value(answer)?;
+                Ok(Some(Wish::Request(methods::ApprovalsAnswer::NAME, params)))
+            }
             Some(Err(reason)) => {
                 screen.refused(&reason)?;
                 Ok(None)
             }
             None => {
-                let prompt = json!([{"type": "text", "text": line}]);
-                let params = json!({"sessionId": session_id, "prompt": prompt});
-                Ok(Some(Wish::Request("session/prompt", params)))
+                let prompt = PromptRequest::new(session_id.to_owned(), vec![line.into()]);
+                Ok(Some(Wish::Request("session/prompt", serde_json::to_value(prompt)?)))
             }
         }
     }

@@ -2,12 +2,17 @@
 
 use super::{approvals::Approvals, link::Link};
 use crate::{
-    agent, explore,
-    output::{self, BAD, FAINT, STRONG, rows, said},
+    agent::{self, text},
+    explore,
+    output::{self, BAD, FAINT, STRONG},
+};
+use agent_client_protocol_schema::{
+    MaybeUndefined,
+    v1::{Plan, PlanEntry, PlanEntryStatus, SessionInfoUpdate, SessionUpdate},
 };
 use indicatif::{ProgressBar, ProgressStyle};
-use openagents_core::model::Activity;
-use serde_json::Value;
+use openagents_core::{approval::Approval, model::Activity, update::RunState};
+use openagents_wire::{EntryMeta, PlanMeta, PromptMeta, SpeechMeta, ToolMeta, UpdateParams, ours};
 use std::{collections::HashSet, io::IsTerminal, mem::discriminant};
 
 pub(super) struct SessionScreen {
@@ -41,7 +46,7 @@ impl Drop for Cleared {
 impl SessionScreen {
     pub(super) fn new(interactive: bool) -> Self {
         Self {
-            turn: agent::TurnScreen::of_a_log(),
+            turn: agent::TurnScreen::for_log(),
             exploration: None,
             approvals: Approvals::default(),
             shown: HashSet::new(),
@@ -58,9 +63,9 @@ impl SessionScreen {
         &self.approvals
     }
 
-    pub(super) fn attached(&mut self, connection: String, attached: &Value) {
+    pub(super) fn attached(&mut self, connection: String, approvals: Vec<Approval>) {
         self.ours.insert(connection);
-        self.approvals.replace(&attached["approvals"]);
+        self.approvals.replace(approvals);
     }
 
     /// Shows the state of the link when it changes; continuously while offline.
@@ -81,51 +86,57 @@ impl SessionScreen {
                 }
                 let bar = self.offline.get_or_insert_with(|| Cleared(ProgressBar::new_spinner()));
                 bar.0.set_style(ProgressStyle::with_template("{msg}")?);
-                bar.0.set_message(format!("{BAD}{}{BAD:#} · Enter tries now", told(&link)));
+                bar.0.set_message(format!("{BAD}{}{BAD:#} · Enter tries now", link.describe()));
                 Ok(())
             }
-            _ if is_new => self.aside(&format!("{FAINT}{}{FAINT:#}", told(&link))),
+            _ if is_new => self.aside(&format!("{FAINT}{}{FAINT:#}", link.describe())),
             _ => Ok(()),
         }
     }
 
-    pub(super) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
-        let update = &params["update"];
-        let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        let meta = &update["_meta"]["openagents"];
-        let of_a_delegate = params["_meta"]["openagents"]["childSessionId"].is_string();
-        if meta["approval"].is_object() {
-            return self.approval(&meta["approval"]);
-        }
-        match kind {
-            "user_message_chunk" => {
-                let said = said(&update["content"], "text");
-                self.prompt.clone_from(&said);
-                if self.is_ours(meta) {
-                    return Ok(());
+    pub(super) fn show(&mut self, params: &UpdateParams) -> anyhow::Result<()> {
+        let is_delegate = params.ours().child_session_id.is_some();
+        match &params.update {
+            SessionUpdate::UserMessageChunk(chunk) => {
+                let prompt = output::printable(text(chunk));
+                self.prompt.clone_from(&prompt);
+                match self.is_ours(&ours(chunk.meta.as_ref())) {
+                    true => Ok(()),
+                    false => self.heading(&format!("\n{STRONG}› {prompt}{STRONG:#}")),
                 }
-                self.heading(&format!("\n{STRONG}› {said}{STRONG:#}"))
             }
-            "plan" => self.plan(params),
-            "session_info_update" if update["title"].is_string() && !of_a_delegate => {
-                let title = said(update, "title");
+            SessionUpdate::Plan(plan) => self.plan(plan, params),
+            SessionUpdate::SessionInfoUpdate(SessionInfoUpdate {
+                title: MaybeUndefined::Value(title),
+                ..
+            }) if !is_delegate => {
+                let title = output::printable(title);
                 // A title that repeats the beginning of the prompt adds nothing.
                 match self.prompt.starts_with(title.trim_end_matches('…')) {
                     true => Ok(()),
                     false => self.aside(&format!("{FAINT}{title}{FAINT:#}")),
                 }
             }
-            "current_mode_update" if !of_a_delegate => {
-                let mode = said(update, "currentModeId");
+            SessionUpdate::CurrentModeUpdate(mode) if !is_delegate => {
+                let mode = output::printable(&mode.current_mode_id.0);
                 self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
             }
-            // The summary repeats the findings.
-            "agent_message_chunk" if self.exploration.is_some() && meta["findings"].is_object() => Ok(()),
-            "agent_message_chunk" if self.exploration.is_some() || meta["summary"].is_object() => {
-                self.end_exploration(params)
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                let SpeechMeta { summary, findings, .. } = ours(chunk.meta.as_ref());
+                match self.exploration.is_some() {
+                    // The summary repeats the findings.
+                    true if findings.is_some() => Ok(()),
+                    false if summary.is_none() => self.turn.show(params),
+                    _ => self.end_exploration(params),
+                }
             }
-            "tool_call" | "tool_call_update" => match &mut self.exploration {
-                Some((_, screen, _)) if !of_a_delegate => screen.show(params),
+            SessionUpdate::ToolCallUpdate(update)
+                if let ToolMeta { approval: Some(approval), .. } = ours(update.meta.as_ref()) =>
+            {
+                self.approval(approval)
+            }
+            SessionUpdate::ToolCall(_) | SessionUpdate::ToolCallUpdate(_) => match &mut self.exploration {
+                Some((_, screen, _)) if !is_delegate => screen.show(params),
                 _ => self.turn.show(params),
             },
             _ => self.turn.show(params),
@@ -138,8 +149,8 @@ impl SessionScreen {
         }
     }
 
-    pub(super) fn queue(&mut self, queued: &Value) -> anyhow::Result<()> {
-        match queued.as_array().map_or(0, Vec::len) {
+    pub(super) fn queue(&mut self, queued: usize) -> anyhow::Result<()> {
+        match queued {
             0 => Ok(()),
             1 => self.aside(&format!("{FAINT}1 prompt queued{FAINT:#}")),
             many => self.aside(&format!("{FAINT}{many} prompts queued{FAINT:#}")),
@@ -156,30 +167,24 @@ impl SessionScreen {
         self.turn.part()
     }
 
-    fn is_ours(&self, meta: &Value) -> bool {
-        self.interactive && meta["connection"].as_str().is_some_and(|id| self.ours.contains(id))
+    fn is_ours(&self, meta: &PromptMeta) -> bool {
+        self.interactive && meta.connection.as_ref().is_some_and(|id| self.ours.contains(id))
     }
 
-    fn plan(&mut self, params: &Value) -> anyhow::Result<()> {
-        let update = &params["update"];
-        let meta = &update["_meta"]["openagents"];
-        let entries = rows(update, "entries");
-        let explores = entries
-            .iter()
-            .any(|entry| entry["_meta"]["openagents"]["tool"].as_str().is_some_and(|tool| !tool.is_empty()));
-        if !explores {
-            return self.steps(entries);
+    fn plan(&mut self, plan: &Plan, params: &UpdateParams) -> anyhow::Result<()> {
+        let explores = |entry: &PlanEntry| !ours::<EntryMeta>(entry.meta.as_ref()).tool.is_empty();
+        if !plan.entries.iter().any(explores) {
+            self.steps(&plan.entries);
+            return Ok(());
         }
-        let id = meta["planId"].as_str().unwrap_or_default();
-        let goes_on = self.exploration.as_ref().is_some_and(|(known, _, _)| known == id);
-        if !goes_on {
+        let PlanMeta { plan_id, state, .. } = ours(plan.meta.as_ref());
+        let id = plan_id.unwrap_or_default();
+        if self.exploration.as_ref().is_none_or(|(known, _, _)| *known != id) {
             self.turn.part()?;
-            self.exploration = None;
             // The steps of a finished exploration have been shown, or came in a snapshot.
-            if meta["state"] == "running" {
-                self.exploration =
-                    Some((id.to_owned(), explore::RunScreen::new(), explore::Outcome::default()));
-            }
+            let is_running = state == RunState::Running.as_str();
+            self.exploration =
+                is_running.then(|| (id, explore::RunScreen::new(), explore::Outcome::default()));
         }
         match &mut self.exploration {
             Some((_, screen, outcome)) => {
@@ -191,16 +196,14 @@ impl SessionScreen {
     }
 
     /// Shows the progress of an agent's plan and its current step.
-    fn steps(&mut self, entries: &[Value]) -> anyhow::Result<()> {
-        let done = entries.iter().filter(|entry| entry["status"] == "completed").count();
-        let now = entries.iter().find(|entry| entry["status"] == "in_progress");
-        let now = now.and_then(|entry| entry["content"].as_str()).map(output::printable);
-        let now = now.map(|now| format!(": {now}")).unwrap_or_default();
+    fn steps(&mut self, entries: &[PlanEntry]) {
+        let done = entries.iter().filter(|entry| entry.status == PlanEntryStatus::Completed).count();
+        let now = entries.iter().find(|entry| entry.status == PlanEntryStatus::InProgress);
+        let now = now.map(|entry| format!(": {}", output::printable(&entry.content))).unwrap_or_default();
         self.turn.note(&format!("{FAINT}plan {done} of {}{now}{FAINT:#}", entries.len()));
-        Ok(())
     }
 
-    fn end_exploration(&mut self, params: &Value) -> anyhow::Result<()> {
+    fn end_exploration(&mut self, params: &UpdateParams) -> anyhow::Result<()> {
         let (mut screen, mut outcome) = match self.exploration.take() {
             Some((_, screen, outcome)) => (screen, outcome),
             None => (explore::RunScreen::new(), explore::Outcome::default()),
@@ -209,8 +212,8 @@ impl SessionScreen {
         screen.end(&outcome)
     }
 
-    fn approval(&mut self, approval: &Value) -> anyhow::Result<()> {
-        if let Some(over) = self.approvals.hear(approval) {
+    fn approval(&mut self, approval: Approval) -> anyhow::Result<()> {
+        if let Some(over) = self.approvals.update(approval) {
             self.aside(&format!("{FAINT}{over}{FAINT:#}"))?;
         }
         if self.link == Some(Link::Live) { self.ask() } else { Ok(()) }
@@ -218,12 +221,11 @@ impl SessionScreen {
 
     /// Shows pending approvals that were not shown yet.
     fn ask(&mut self) -> anyhow::Result<()> {
-        let id = |approval: &Value| approval["id"].as_str().unwrap_or_default().to_owned();
-        let new: Vec<Value> =
-            self.approvals.pending().iter().filter(|row| !self.shown.contains(&id(row))).cloned().collect();
+        let new: Vec<Approval> =
+            self.approvals.pending().iter().filter(|row| !self.shown.contains(&row.id)).cloned().collect();
         for approval in new {
-            self.shown.insert(id(&approval));
-            for line in self.approvals.put(&approval) {
+            self.shown.insert(approval.id.clone());
+            for line in self.approvals.number(&approval) {
                 self.heading(&line)?;
             }
             if self.interactive {
@@ -251,22 +253,6 @@ impl SessionScreen {
                 output::aside(line);
                 Ok(())
             }
-        }
-    }
-}
-
-/// Describes the link.
-pub(super) fn told(link: &Link) -> String {
-    match link {
-        Link::CatchingUp(1) => "catching up 1 update".to_owned(),
-        Link::CatchingUp(left) => format!("catching up {left} updates"),
-        Link::Live => "live".to_owned(),
-        Link::Offline { since, again_in, why } => {
-            let again = match again_in {
-                0 => "trying again now".to_owned(),
-                seconds => format!("trying again in {seconds} s"),
-            };
-            format!("offline since {} ({}); {again}", output::clock(*since), output::printable(why))
         }
     }
 }

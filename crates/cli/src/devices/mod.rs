@@ -4,13 +4,17 @@ mod table;
 
 pub(crate) use crate::devices::table::{AccessRequests, who};
 use crate::{
-    args,
-    bridge::Connection,
-    output::{self, ask, rows, said, short},
+    args, bridge,
+    output::{self, ask, short},
     signals, surroundings,
 };
 use anyhow::Context;
-use serde_json::{Value, json};
+use openagents_bridge::client::Client;
+use openagents_wire::{
+    AuditPage, AuditQuery, ClientMeta, Device, DeviceCommand, DeviceRequest, DevicesSnapshot, IosAccess,
+    NetworkChange, Revoked, Scope, Watch, methods,
+};
+use serde::Serialize;
 use std::{net::SocketAddr, path::Path, process::ExitCode};
 pub(crate) use table::left;
 
@@ -27,143 +31,153 @@ async fn act(command: &args::Devices) -> anyhow::Result<ExitCode> {
         }
         args::Devices::Allow { request, scope, name, output } => {
             let before = client.snapshot().await?;
-            let asked = pick(&before["requests"], request, "request")?;
-            let snapshot = client.call("allow", allowance(asked, *scope, name.as_deref())).await?;
+            let asked = pick(&before.requests, request, "request")?;
+            let snapshot = client.command(allowance(asked, *scope, name.as_deref())).await?;
             show(&snapshot, output.json, || vec![allowed(&before, &snapshot, asked)])?;
         }
         args::Devices::Decline { request, output } => {
             let before = client.snapshot().await?;
-            let asked = pick(&before["requests"], request, "request")?;
-            let snapshot = client.call("decline", json!({"requestId": asked["id"]})).await?;
-            show(&snapshot, output.json, || vec![format!("{} declined", name(asked))])?;
+            let asked = pick(&before.requests, request, "request")?;
+            let snapshot = client.command(DeviceCommand::Decline { request_id: asked.id.clone() }).await?;
+            show(&snapshot, output.json, || vec![format!("{} declined", asked.shown())])?;
         }
-        args::Devices::Rename { id, name: wanted, output } => {
+        args::Devices::Rename { id, name, output } => {
             let before = client.snapshot().await?;
-            let device = pick(&before["devices"], id, "device")?;
-            let snapshot = client.call("rename", json!({"id": device["id"], "name": wanted})).await?;
-            let now = same(&snapshot, device);
-            show(&snapshot, output.json, || vec![format!("{} renamed to {}", name(device), name(&now))])?;
+            let device = pick(&before.devices, id, "device")?;
+            let rename = DeviceCommand::Rename { id: device.id.clone(), name: name.clone() };
+            let snapshot = client.command(rename).await?;
+            let now = snapshot.devices.iter().find(|row| row.id == device.id).unwrap_or(device);
+            show(&snapshot, output.json, || vec![format!("{} renamed to {}", device.shown(), now.shown())])?;
         }
         args::Devices::Scope { id, scope, output } => {
             let before = client.snapshot().await?;
-            let device = pick(&before["devices"], id, "device")?;
-            let snapshot = client.call("scope", json!({"id": device["id"], "scope": scope.word()})).await?;
-            show(&snapshot, output.json, || vec![format!("{} {}", name(device), may(scope.word()))])?;
+            let (device, scope) = (pick(&before.devices, id, "device")?, scope.to_wire());
+            let snapshot = client.command(DeviceCommand::Scope { id: device.id.clone(), scope }).await?;
+            show(&snapshot, output.json, || vec![format!("{} {}", device.shown(), may(scope))])?;
         }
         args::Devices::Revoke { id, yes, output } => return revoke(&mut client, id, *yes, output.json).await,
         args::Devices::Audit { limit, json } => {
-            let audit = client.call("audit", json!({"limit": limit})).await?;
+            let audit = client.audit(AuditQuery { limit: Some(*limit), before: None }).await?;
             show(&audit, *json, || table::audit(&audit, output::now_ms()))?;
         }
         args::Devices::Network(network) => {
-            let snapshot = match switched(network) {
-                Some(params) => client.call("network", params).await?,
-                None => client.snapshot().await?,
+            let change = network_change(network);
+            let snapshot = match change == NetworkChange::default() {
+                false => client.command(DeviceCommand::Network(change)).await?,
+                true => client.snapshot().await?,
             };
-            show(&snapshot, network.output.json, || table::network(&snapshot))?;
+            show(&snapshot, network.output.json, || table::network(&snapshot.network))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(value: &Value, json: bool, lines: impl FnOnce() -> Vec<String>) -> anyhow::Result<()> {
+fn show(value: &impl Serialize, json: bool, lines: impl FnOnce() -> Vec<String>) -> anyhow::Result<()> {
     if json {
         return output::json_pretty(value);
     }
     Ok(lines().into_iter().try_for_each(output::line)?)
 }
 
-/// Returns the params of `allow` for a request.
-pub(crate) fn allowance(request: &Value, scope: Option<args::Scope>, name: Option<&str>) -> Value {
-    let mut params = json!({"requestId": request["id"]});
-    if let Some(scope) = scope {
-        params["scope"] = scope.word().into();
-    }
-    if let Some(name) = name {
-        params["name"] = name.into();
-    }
-    params
+/// Returns the command that allows a request.
+pub(crate) fn allowance(
+    request: &DeviceRequest,
+    scope: Option<args::Scope>,
+    name: Option<&str>,
+) -> DeviceCommand {
+    let (scope, name) = (scope.map(args::Scope::to_wire), name.map(str::to_owned));
+    DeviceCommand::Allow { request_id: request.id.clone(), scope, name }
 }
 
 /// Describes a granted request and how to revoke it.
-pub(crate) fn allowed(before: &Value, after: &Value, request: &Value) -> String {
-    let is_new = |device: &&Value| rows(before, "devices").iter().all(|known| known["id"] != device["id"]);
-    match rows(after, "devices").iter().find(is_new) {
+pub(crate) fn allowed(before: &DevicesSnapshot, after: &DevicesSnapshot, request: &impl Row) -> String {
+    let is_new = |device: &&Device| before.devices.iter().all(|known| known.id != device.id);
+    match after.devices.iter().find(is_new) {
         Some(device) => {
-            let (id, scope) = (device["id"].as_str().unwrap_or_default(), device["scope"].as_str());
-            let (name, may) = (name(device), may(scope.unwrap_or_default()));
-            let id = output::printable(short(id));
+            let (name, may) = (device.shown(), may(device.scope));
+            let id = output::printable(short(&device.id));
             format!("{name} {may}. To remove it: `openagents devices revoke {id}`")
         }
-        None => format!("{} allowed", name(request)),
+        None => format!("{} allowed", request.shown()),
     }
-}
-
-fn same(snapshot: &Value, device: &Value) -> Value {
-    rows(snapshot, "devices").iter().find(|row| row["id"] == device["id"]).unwrap_or(device).clone()
 }
 
 /// Describes a scope.
-fn may(scope: &str) -> &'static str {
+fn may(scope: Scope) -> &'static str {
     match scope {
-        "view" => "can view",
-        "prompt" => "can view and prompt",
-        "approve" => "can view, prompt and answer approvals",
-        _ => "has full access",
+        Scope::View => "can view",
+        Scope::Prompt => "can view and prompt",
+        Scope::Approve => "can view, prompt and answer approvals",
+        Scope::Admin => "has full access",
     }
 }
 
-fn name(row: &Value) -> String {
-    match said(row, "name") {
-        name if name.is_empty() => said(row, "address"),
-        name => name,
+/// A device or a request.
+pub(crate) trait Row {
+    fn id(&self) -> &str;
+
+    /// Returns its name, or its address, as printed.
+    fn shown(&self) -> String;
+}
+
+impl Row for Device {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn shown(&self) -> String {
+        output::printable(if self.name.is_empty() {
+            self.address.as_deref().unwrap_or_default()
+        } else {
+            &self.name
+        })
+    }
+}
+
+impl Row for DeviceRequest {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn shown(&self) -> String {
+        if self.name.is_empty() { self.address.to_string() } else { output::printable(&self.name) }
     }
 }
 
 async fn revoke(client: &mut DevicesClient, id: &str, yes: bool, json: bool) -> anyhow::Result<ExitCode> {
     let before = client.snapshot().await?;
-    let app = rows(&before, "apps").iter().find(|app| app["address"] == id);
-    let (gone, params) = match app {
-        Some(app) => (app, json!({"address": id})),
+    let app = before.apps.iter().find(|app| app.address.to_string() == id);
+    let (name, revoked) = match app {
+        Some(app) => (app.address.to_string(), Revoked::App { address: app.address }),
         None => {
-            let device = pick(&before["devices"], id, "device")?;
-            (device, json!({"id": device["id"]}))
+            let device = pick(&before.devices, id, "device")?;
+            (device.shown(), Revoked::Device { id: device.id.clone() })
         }
     };
-    let question = format!("Remove {}? Its connections are closed.", name(gone));
+    let question = format!("Remove {name}? Its connections are closed.");
     if !yes && !ask(&question, "--yes removes it without a question")? {
         return Ok(ExitCode::FAILURE);
     }
-    let snapshot = client.call("revoke", params).await?;
-    show(&snapshot, json, || vec![format!("{} removed", name(gone))])?;
+    let snapshot = client.command(DeviceCommand::Revoke(revoked)).await?;
+    show(&snapshot, json, || vec![format!("{name} removed")])?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the params of the requested changes; `None` without any.
-fn switched(network: &args::Network) -> Option<Value> {
-    let mut params = json!({});
-    if let Some(lan) = network.lan {
-        params["lan"] = (lan == args::Switch::On).into();
+/// Returns the requested changes; the default without any.
+fn network_change(network: &args::Network) -> NetworkChange {
+    NetworkChange {
+        lan: network.lan.map(|lan| lan == args::Switch::On),
+        ios: network.ios.map(|ios| match ios {
+            args::IosSwitch::Off => IosAccess::Off,
+            args::IosSwitch::Ask => IosAccess::Ask,
+        }),
+        names: (!network.names.is_empty() || network.no_names).then(|| network.names.clone()),
+        addresses: (!network.addresses.is_empty() || network.no_addresses).then(|| network.addresses.clone()),
     }
-    if let Some(ios) = network.ios {
-        params["ios"] = match ios {
-            args::IosSwitch::Off => "off",
-            args::IosSwitch::Ask => "ask",
-        }
-        .into();
-    }
-    if !network.names.is_empty() || network.no_names {
-        params["names"] = json!(network.names);
-    }
-    if !network.addresses.is_empty() || network.no_addresses {
-        params["addresses"] = json!(network.addresses);
-    }
-    params.as_object().is_some_and(|members| !members.is_empty()).then_some(params)
 }
 
-// Client for the devices of the running bridge. Access can be granted only while a bridge runs.
-
-pub(crate) struct DevicesClient(Connection);
+/// Client for the devices of the running bridge. Access can be granted only while a bridge runs.
+pub(crate) struct DevicesClient(Client);
 
 impl DevicesClient {
     /// Connects to the bridge of our data folder; `None` if none is running.
@@ -176,30 +190,33 @@ impl DevicesClient {
     }
 
     pub(crate) async fn at(address: SocketAddr, home: &Path) -> anyhow::Result<Self> {
-        Ok(Self(Connection::open(address, home).await?))
+        Ok(Self(bridge::connect(address, home, ClientMeta::default()).await?))
     }
 
     /// Returns the current devices.
-    pub(crate) async fn snapshot(&mut self) -> anyhow::Result<Value> {
-        self.call("list", json!({})).await
+    pub(crate) async fn snapshot(&mut self) -> anyhow::Result<DevicesSnapshot> {
+        Ok(self.0.call::<methods::DevicesList>(Watch { watch: false }).await?)
     }
 
     /// Like [`DevicesClient::snapshot`], and subscribes [`DevicesClient::changed`] to all further changes.
-    pub(crate) async fn watch(&mut self) -> anyhow::Result<Value> {
-        self.call("list", json!({"watch": true})).await
+    pub(crate) async fn watch(&mut self) -> anyhow::Result<DevicesSnapshot> {
+        Ok(self.0.call::<methods::DevicesList>(Watch { watch: true }).await?)
     }
 
-    /// Runs a command and returns the bridge's result, usually the devices afterwards.
-    pub(crate) async fn call(&mut self, verb: &str, params: Value) -> anyhow::Result<Value> {
-        self.0.request(&format!("_openagents/devices/{verb}"), params).await
+    /// Runs a command and returns the devices afterwards.
+    pub(crate) async fn command(&mut self, command: DeviceCommand) -> anyhow::Result<DevicesSnapshot> {
+        Ok(self.0.command(&command).await?)
+    }
+
+    async fn audit(&mut self, query: AuditQuery) -> anyhow::Result<AuditPage> {
+        Ok(self.0.call::<methods::DevicesAudit>(query).await?)
     }
 
     /// Waits for a change and returns the devices. Cancel safe.
-    pub(crate) async fn changed(&mut self) -> anyhow::Result<Value> {
+    pub(crate) async fn changed(&mut self) -> anyhow::Result<DevicesSnapshot> {
         loop {
-            let mut message = self.0.next().await?;
-            if message["method"] == "_openagents/devices" {
-                return Ok(message["params"].take());
+            if let Some(devices) = self.0.next().await?.event::<methods::DevicesChanged>() {
+                return Ok(devices);
             }
         }
     }
@@ -210,17 +227,12 @@ pub(crate) fn nothing_runs() -> anyhow::Error {
     anyhow::anyhow!("OpenAgents is not running here; start the app, or `openagents serve --lan`")
 }
 
-// Finds a row by the beginning of its id.
-
 /// Returns the only row whose id begins with `typed`. `what` names the rows in the error.
-fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Result<&'a Value> {
-    let rows = rows.as_array().map(Vec::as_slice).unwrap_or_default();
-    let id = |row: &Value| row["id"].as_str().unwrap_or_default().to_owned();
-    if let Some(exact) = rows.iter().find(|row| id(row) == typed) {
+fn pick<'a, R: Row>(rows: &'a [R], typed: &str, what: &str) -> anyhow::Result<&'a R> {
+    if let Some(exact) = rows.iter().find(|row| row.id() == typed) {
         return Ok(exact);
     }
-    let found: Vec<&Value> =
-        rows.iter().filter(|row| !typed.is_empty() && id(row).starts_with(typed)).collect();
+    let found: Vec<&R> = rows.iter().filter(|row| !typed.is_empty() && row.id().starts_with(typed)).collect();
     match found.as_slice() {
         [one] => Ok(one),
         [] => anyhow::bail!("no {what} id begins with {typed}; see `openagents devices list`"),
@@ -231,19 +243,24 @@ fn pick<'a>(rows: &'a Value, typed: &str, what: &str) -> anyhow::Result<&'a Valu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::short;
-    use serde_json::json;
 
     #[test]
-    fn the_beginning_is_enough_where_it_is_the_only_one() {
-        let rows = json!([{"id": "abc"}, {"id": "abd"}, {"id": "b"}, {"id": "b2"}]);
+    fn pick_accepts_unique_beginning_of_an_id() {
+        let device = |id: &str| Device {
+            id: id.to_owned(),
+            name: String::new(),
+            scope: Scope::View,
+            created_at: 0,
+            last_seen: None,
+            address: None,
+            connections: 0,
+        };
+        let rows = ["abc", "abd", "b", "b2"].map(device);
         let found = |typed: &str| {
-            pick(&rows, typed, "device")
-                .map(|row| row["id"].as_str().unwrap().to_owned())
-                .map_err(|e| e.to_string())
+            pick(&rows, typed, "device").map(|row| row.id.clone()).map_err(|error| error.to_string())
         };
         assert_eq!(found("abd"), Ok("abd".to_owned()));
-        assert_eq!(found("b"), Ok("b".to_owned()), "a whole id is no beginning of another");
+        assert_eq!(found("b"), Ok("b".to_owned()), "an exact id wins over a longer one");
         let refused = "no device id begins with c; see `openagents devices list`";
         assert_eq!(found("c"), Err(refused.to_owned()));
         assert_eq!(found("ab"), Err("2 device ids begin with ab; type more of the id".to_owned()));

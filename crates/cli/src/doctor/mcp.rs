@@ -1,8 +1,8 @@
 //! The commands that let installed agents call `openagents mcp`.
 
 use crate::output;
+use openagents_core::agent::AgentsSnapshot;
 use serde::Serialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Agents that support MCP servers: id and program name. Both programs have `mcp add NAME -- COMMAND…`.
@@ -18,20 +18,18 @@ pub(super) struct McpCommand {
 }
 
 /// Returns the command for each agent that is installed.
-pub(super) fn commands(snapshot: &Value) -> Vec<McpCommand> {
+pub(super) fn commands(snapshot: &AgentsSnapshot) -> Vec<McpCommand> {
     let ours = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("openagents"));
     commands_with(snapshot, &ours, &|name| which::which(name).ok())
 }
 
 /// `on_path` finds a program by its name, as a shell would.
 fn commands_with(
-    snapshot: &Value,
+    snapshot: &AgentsSnapshot,
     ours: &Path,
     on_path: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Vec<McpCommand> {
-    let cards = output::rows(snapshot, "agents");
-    let installed =
-        |id: &str| cards.iter().find(|card| card["id"] == id)?["program"].as_str().map(PathBuf::from);
+    let installed = |id: &str| snapshot.agents.iter().find(|card| card.id == id)?.program.clone();
     let command = |(agent, name): (&'static str, &str)| {
         let (agent_program, ours) =
             (typed(name, &installed(agent)?, on_path)?, typed("openagents", ours, on_path)?);
@@ -65,15 +63,19 @@ pub(super) fn print(commands: &[McpCommand]) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    fn snapshot(value: Value) -> AgentsSnapshot {
+        serde_json::from_value(value).unwrap()
+    }
 
     #[test]
     fn installed_agents_get_a_command_that_a_shell_can_run() {
-        let snapshot = json!({"agents": [
+        let snapshot = snapshot(json!({"agents": [
             {"id": "codex", "program": "/opt/codex"},
             {"id": "claude-code", "program": "/my tools/claude"},
             {"id": "gemini", "program": "/bin/gemini"},
-        ]});
+        ]}));
         let only_codex = |name: &str| (name == "codex").then(|| PathBuf::from("/opt/codex"));
         let everything = |name: &str| {
             Some(PathBuf::from(match name {
@@ -104,8 +106,8 @@ mod tests {
 
     #[test]
     fn an_agent_that_is_not_installed_gets_none() {
-        for snapshot in [json!({}), json!({"agents": [{"id": "codex", "program": null}]})] {
-            assert_eq!(commands_with(&snapshot, Path::new("/bin/openagents"), &|_| None), []);
+        for agents in [json!({}), json!({"agents": [{"id": "codex", "program": null}]})] {
+            assert_eq!(commands_with(&snapshot(agents), Path::new("/bin/openagents"), &|_| None), []);
         }
     }
 }

@@ -5,31 +5,28 @@
 mod mcp;
 mod table;
 
-use crate::{
-    args,
-    endpoint::{AGENTS, Endpoint},
-    output,
-};
+use crate::{args, endpoint::Endpoint, output};
 use anyhow::Context;
-use openagents_core::agent::{AgentCommand, CustomAgent, CustomKind};
-use serde_json::Value;
+use mcp::McpCommand;
+use openagents_core::agent::{AgentCommand, AgentsSnapshot, CustomAgent, CustomKind};
+use openagents_wire::methods;
+use serde::Serialize;
 use std::{path::Path, process::ExitCode, time::Duration};
 
 /// Polling interval of a check.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL: Duration = Duration::from_millis(100);
 
 /// Maximum wait for a check; each of its steps has its own timeout of seconds.
 const GIVE_UP: Duration = Duration::from_secs(180);
 
 /// `openagents doctor`.
 pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
-    let mut endpoint = endpoint()?;
-    let checked = endpoint.command(AgentCommand::Check).and_then(|_| follow(&mut endpoint));
-    let Some(mut snapshot) = checked? else { return Ok(ExitCode::from(130)) };
+    let mut endpoint = Endpoint::open()?;
+    let checked = endpoint.command(&AgentCommand::Check).and_then(|_| follow(&mut endpoint));
+    let Some(snapshot) = checked? else { return Ok(ExitCode::from(130)) };
     let commands = mcp::commands(&snapshot);
     if arguments.json {
-        snapshot["mcp"] = serde_json::to_value(commands)?;
-        output::json_pretty(&snapshot)?;
+        output::json_pretty(&Report { snapshot, mcp: commands })?;
     } else {
         table::print(&snapshot, None)?;
         mcp::print(&commands)?;
@@ -40,17 +37,17 @@ pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
 /// `openagents agents …`.
 pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
     match command {
-        args::Agents::List { json } => return show(follow(&mut endpoint()?)?, *json),
+        args::Agents::List { json } => return show(follow(&mut Endpoint::open()?)?, *json),
         args::Agents::Remove { id } => {
-            endpoint()?.command(AgentCommand::Remove { id: id.clone() })?;
+            Endpoint::open()?.command(&AgentCommand::Remove { id: id.clone() })?;
             output::line(format_args!("Removed  {}", output::printable(id)))?;
         }
         args::Agents::Add(add) => {
             // Usage errors are reported without a bridge.
             let agent = custom(add)?;
             let id = format!("{}{}", openagents_core::agent_ids::CUSTOM_PREFIX, agent.id);
-            let mut endpoint = endpoint()?;
-            endpoint.command(AgentCommand::Add { agent })?;
+            let mut endpoint = Endpoint::open()?;
+            endpoint.command(&AgentCommand::Add { agent })?;
             let Some(snapshot) = follow(&mut endpoint)? else { return Ok(ExitCode::from(130)) };
             output::line(format_args!("Added    {id}"))?;
             table::print(&snapshot, Some(&id))?;
@@ -59,11 +56,15 @@ pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn endpoint() -> anyhow::Result<Endpoint> {
-    Endpoint::open(AGENTS)
+/// What `openagents doctor --json` prints.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    snapshot: AgentsSnapshot,
+    mcp: Vec<McpCommand>,
 }
 
-fn show(snapshot: Option<Value>, json: bool) -> anyhow::Result<ExitCode> {
+fn show(snapshot: Option<AgentsSnapshot>, json: bool) -> anyhow::Result<ExitCode> {
     let Some(snapshot) = snapshot else { return Ok(ExitCode::from(130)) };
     if json {
         output::json_pretty(&snapshot)?
@@ -74,23 +75,23 @@ fn show(snapshot: Option<Value>, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Waits for the end of a check; `None` after Ctrl-C.
-fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<Value>> {
+fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<AgentsSnapshot>> {
     let mut signals = endpoint.signals()?;
     let wheel = output::spinner();
     wheel.set_message("Checking agents…");
     let mut waited = Duration::ZERO;
     let ended = loop {
-        let snapshot = endpoint.snapshot()?;
-        if snapshot["checking"] == false {
+        let snapshot = endpoint.list::<methods::AgentsList>()?;
+        if !snapshot.checking {
             break Some(snapshot);
         }
         if waited > GIVE_UP {
             anyhow::bail!("the check did not end within {} s; try again", GIVE_UP.as_secs());
         }
-        if endpoint.wait(&mut signals, LOOK) {
+        if endpoint.wait(&mut signals, POLL) {
             break None;
         }
-        waited += LOOK;
+        waited += POLL;
     };
     wheel.finish_and_clear();
     Ok(ended)

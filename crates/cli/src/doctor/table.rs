@@ -1,68 +1,62 @@
 //! Formats the agents for a terminal.
 
-use crate::output::{self, columns, rows, said};
-use serde_json::Value;
+use crate::output::{self, columns, printable};
+use openagents_core::agent::{AgentCard, AgentsSnapshot};
 
 /// Prints every agent, or one.
-pub(super) fn print(snapshot: &Value, only: Option<&str>) -> std::io::Result<()> {
+pub(super) fn print(snapshot: &AgentsSnapshot, only: Option<&str>) -> std::io::Result<()> {
     lines(snapshot, only).into_iter().try_for_each(output::line)
 }
 
 /// One line per agent, followed by its problem and remedy.
-fn lines(snapshot: &Value, only: Option<&str>) -> Vec<String> {
-    let cards = || rows(snapshot, "agents").iter().filter(|card| only.is_none_or(|id| card["id"] == id));
-    let row = |card| vec![format!("{} {}", mark(card), said(card, "name")), version(card), reached(card)];
+fn lines(snapshot: &AgentsSnapshot, only: Option<&str>) -> Vec<String> {
+    let cards = || snapshot.agents.iter().filter(|card| only.is_none_or(|id| card.id == id));
+    let row = |card: &AgentCard| {
+        let version = card.version.as_deref().map_or_else(|| "–".to_owned(), printable);
+        vec![format!("{} {}", mark(card), printable(&card.name)), version, transport(card)]
+    };
     let mut lines = Vec::new();
     for (card, line) in cards().zip(columns(&cards().map(row).collect::<Vec<_>>())) {
         lines.push(line);
-        let facts = [said(card, "problem"), said(card, "remedy")].join(" ");
-        if !facts.trim().is_empty() {
-            lines.push(format!("    {}", facts.trim()));
+        let facts: Vec<_> = card.problem.iter().chain(&card.remedy).map(|fact| printable(fact)).collect();
+        if !facts.is_empty() {
+            lines.push(format!("    {}", facts.join(" ")));
         }
-        if card["decidesWhatItAsks"] == true {
-            lines.push(format!("    {} decides itself what it asks", said(card, "name")));
+        if card.decides_what_it_asks {
+            lines.push(format!("    {} decides itself what it asks", printable(&card.name)));
         }
-        let supports: Vec<_> = rows(card, "supports").iter().filter_map(Value::as_str).collect();
-        if !supports.is_empty() {
-            lines.push(format!("    supports {}", output::printable(&supports.join(", "))));
+        if !card.supports.is_empty() {
+            lines.push(format!("    supports {}", printable(&card.supports.join(", "))));
         }
     }
-    let path = said(snapshot, "path");
-    if only.is_none() && !path.is_empty() {
-        lines.push(format!("\nSearched {path}"));
+    if only.is_none() && !snapshot.path.is_empty() {
+        lines.push(format!("\nSearched {}", printable(&snapshot.path)));
     }
-    let shell = &snapshot["shell"];
-    if only.is_none() && shell.is_object() {
-        lines.push(format!("\n! {} {}", said(shell, "problem"), said(shell, "remedy")));
+    if let Some(shell) = snapshot.shell.as_ref().filter(|_| only.is_none()) {
+        lines.push(format!("\n! {} {}", printable(&shell.problem), printable(&shell.remedy)));
     }
     lines
 }
 
 /// Marks agents as usable, usable with a problem, or unusable.
-fn mark(card: &Value) -> char {
-    match (card["usable"] == true, card["problem"].is_null()) {
-        (true, true) => '✓',
-        (true, false) => '!',
+fn mark(card: &AgentCard) -> char {
+    match (card.usable, &card.problem) {
+        (true, None) => '✓',
+        (true, Some(_)) => '!',
         (false, _) => '✗',
     }
 }
 
-fn version(card: &Value) -> String {
-    let version = said(card, "version");
-    if version.is_empty() { "–".to_owned() } else { version }
-}
-
-fn reached(card: &Value) -> String {
-    let adapter = said(card, "adapter");
-    match card["transport"].as_str() {
-        Some("acp") if adapter.is_empty() => "ACP".to_owned(),
-        Some("acp") => format!("ACP through {adapter}"),
-        Some("cli") => "its command line".to_owned(),
-        Some("openai") if card["local"] == true => "a model on this computer".to_owned(),
-        Some("openai") => "a model behind an address".to_owned(),
-        Some(other) => output::printable(other),
-        None if said(card, "program").is_empty() && adapter.is_empty() => "not found".to_owned(),
-        None => "found, not usable".to_owned(),
+fn transport(card: &AgentCard) -> String {
+    match (card.transport.as_deref(), &card.adapter) {
+        (Some("acp"), None) => "ACP".to_owned(),
+        (Some("acp"), Some(adapter)) => format!("ACP through {}", printable(adapter)),
+        (Some("cli"), _) => "its command line".to_owned(),
+        (Some("openai"), _) if card.local => "a model on this computer".to_owned(),
+        (Some("openai"), _) => "a model behind an address".to_owned(),
+        (Some(other), _) => printable(other),
+        (None, None) if card.program.is_none() => "not found".to_owned(),
+        (None, _) => "found, not usable".to_owned(),
     }
 }
 
@@ -74,7 +68,7 @@ mod tests {
     #[test]
     fn every_agent_has_a_line_and_what_to_do_below_it() {
         let shell = json!({"problem": "The login shell /bin/bash did not answer within 5 s.", "remedy": "Start it\u{1b}."});
-        let snapshot = json!({"path": "/usr/bin:/bin", "shell": shell, "agents": [
+        let snapshot = serde_json::from_value(json!({"path": "/usr/bin:/bin", "shell": shell, "agents": [
             {"id": "codex", "name": "Codex", "usable": true, "transport": "acp", "version": "0.169.0",
              "adapter": "@agentclientprotocol/codex-acp 2.6.0", "supports": ["session/load", "image"], "problem": null},
             {"id": "claude-code", "name": "Claude Code", "usable": true, "transport": "cli", "version": "2.1.330",
@@ -83,7 +77,8 @@ mod tests {
             {"id": "goose", "name": "goose", "usable": false, "program": "/bin/goose", "problem": "Bad\u{1b}[2J.", "remedy": null},
             {"id": "custom:a", "name": "a", "usable": true, "transport": "openai", "local": true, "problem": null},
             {"id": "custom:b", "name": "b", "usable": true, "transport": "acp", "decidesWhatItAsks": true, "problem": null},
-        ]});
+        ]}))
+        .unwrap();
         insta::assert_snapshot!(lines(&snapshot, None).join("\n"), @"
         ✓ Codex        0.169.0  ACP through @agentclientprotocol/codex-acp 2.6.0
             supports session/load, image

@@ -5,14 +5,18 @@ mod screen;
 
 use crate::{
     args,
-    bridge::{Connection, Refused, reach, wire_path},
+    bridge::{reach, refusal, wire_path},
     output,
     signals::{self, Interrupts},
     surroundings,
 };
-use openagents_orchestration::explore::{CANCELLED, PlannerChoice};
+use agent_client_protocol_schema::v1::CancelNotification;
+use openagents_bridge::client::{Client, Incoming};
+use openagents_orchestration::explore::CANCELLED;
+use openagents_wire::{ExploreParams, Planner, UpdateParams, methods};
 pub(crate) use outcome::Outcome;
 pub(crate) use screen::RunScreen;
+use serde::Deserialize;
 use serde_json::json;
 use std::{
     path::{Path, PathBuf},
@@ -29,9 +33,9 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     // Absolute, because the bridge would resolve it in its own directory. The run reports a missing root.
     let root = std::path::absolute(&arguments.path).unwrap_or_else(|_| arguments.path.clone());
     let planner = match arguments.planner {
-        args::Planner::Auto => PlannerChoice::Auto,
-        args::Planner::Heuristic => PlannerChoice::Heuristic,
-        args::Planner::Model => PlannerChoice::Model,
+        args::Planner::Auto => Planner::Auto,
+        args::Planner::Heuristic => Planner::Heuristic,
+        args::Planner::Model => Planner::Model,
     };
     let begun = tokio::select! {
         begun = Run::begin(&home, root, &arguments.goals, planner) => Some(begun),
@@ -40,7 +44,7 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     let mut screen = (!arguments.json).then(RunScreen::new);
     let (outcome, stopped) = match begun {
         Some(Ok(run)) => run.follow(&mut screen, &mut signals).await?,
-        Some(Err(error)) => (Outcome::refused(format!("❌ {}", error.downcast::<Refused>()?)), false),
+        Some(Err(error)) => (Outcome::refused(format!("❌ {}", refusal(error)?)), false),
         None => (Outcome::refused(CANCELLED.to_owned()), true),
     };
     match &mut screen {
@@ -54,11 +58,9 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     })
 }
 
-// A run on the bridge.
-
 /// A run that has started. Dropping it does not stop the run.
 pub(crate) struct Run {
-    bridge: Connection,
+    bridge: Client,
     outcome: Outcome,
 }
 
@@ -68,13 +70,13 @@ impl Run {
         home: &Path,
         root: PathBuf,
         goals: &[String],
-        planner: PlannerChoice,
+        planner: Planner,
     ) -> anyhow::Result<Self> {
-        let explore = json!({"root": wire_path(root)?, "goals": goals, "planner": planner});
+        let root = wire_path(root)?.into();
+        let explore = ExploreParams { root, goals: goals.to_vec(), planner, policy: None };
         let mut bridge = reach(home).await?;
-        let begun = bridge.request("_openagents/explore", explore).await?;
-        let id = |key: &str| begun[key].as_str().unwrap_or_default().to_owned();
-        Ok(Self { bridge, outcome: Outcome::of(id("sessionId"), id("planId")) })
+        let outcome = Outcome::for_run(bridge.call::<methods::Explore>(explore).await?);
+        Ok(Self { bridge, outcome })
     }
 
     pub(crate) fn session_id(&self) -> &str {
@@ -101,26 +103,29 @@ impl Run {
                 message = self.bridge.next() => message,
                 () = signals.next() => {
                     interrupts += 1;
-                    let cancel = json!({"sessionId": self.session_id()});
+                    let cancel = CancelNotification::new(self.session_id().to_owned());
                     // If this fails, the next update fails too.
-                    drop(self.bridge.notify("session/cancel", cancel).await);
+                    drop(self.bridge.notify("session/cancel", &cancel).await);
                     continue;
                 }
             };
             let message = match message {
                 Ok(message) => message,
                 Err(error) => {
-                    output::warn(&format!("{error:#}"));
+                    output::warn(&error.to_string());
                     break;
                 }
             };
-            let params = &message["params"];
-            if message["method"] == "session/update" && params["sessionId"] == self.session_id() {
-                self.outcome.add(params);
-                match screen {
-                    Some(screen) => screen.show(params)?,
-                    None => output::json_line(params)?,
-                }
+            let Incoming::Notification(method, params) = message else { continue };
+            if method != "session/update" || params["sessionId"] != self.session_id() {
+                continue;
+            }
+            // An update of another version may have a kind that is not known here.
+            let Ok(update) = UpdateParams::deserialize(&params) else { continue };
+            self.outcome.add(&update);
+            match screen {
+                Some(screen) => screen.show(&update)?,
+                None => output::json_line(&params)?,
             }
         }
         Ok((self.outcome, interrupts > 0))

@@ -1,23 +1,26 @@
 //! The outcome of a run, folded from its updates.
 
+use crate::agent::text;
+use agent_client_protocol_schema::v1::{PlanEntry, PlanEntryStatus, SessionUpdate};
+use openagents_core::update::Summary;
+use openagents_wire::{EntryMeta, ExploreResult, PlanMeta, SpeechMeta, UpdateParams, ours};
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    session_id: String,
-    plan_id: String,
+    run: ExploreResult,
     /// State of the last plan.
-    plan_state: Option<String>,
+    plan_state: String,
     /// Ops that ran.
     ops: usize,
     /// The final message.
     message: Option<String>,
-    summary: Value,
+    summary: Option<Summary>,
 }
 
 impl Outcome {
-    pub(super) fn of(session_id: String, plan_id: String) -> Self {
-        Self { session_id, plan_id, ..Self::default() }
+    pub(super) fn for_run(run: ExploreResult) -> Self {
+        Self { run, ..Self::default() }
     }
 
     /// Returns the outcome of a run that did not start.
@@ -26,25 +29,26 @@ impl Outcome {
     }
 
     pub(super) fn session_id(&self) -> &str {
-        &self.session_id
+        &self.run.session_id
     }
 
-    pub(crate) fn add(&mut self, params: &Value) {
-        let update = &params["update"];
-        let meta = &update["_meta"]["openagents"];
-        match update["sessionUpdate"].as_str() {
-            Some("plan") => {
-                self.plan_state = meta["state"].as_str().map(str::to_owned);
-                let entries = crate::output::rows(update, "entries").iter();
-                let ran = |entry: &&Value| {
-                    entry["status"] == "completed" && entry["_meta"]["openagents"]["error"] != "not run"
+    pub(crate) fn add(&mut self, params: &UpdateParams) {
+        match &params.update {
+            SessionUpdate::Plan(plan) => {
+                self.plan_state = ours::<PlanMeta>(plan.meta.as_ref()).state;
+                let ran = |entry: &&PlanEntry| {
+                    let error = ours::<EntryMeta>(entry.meta.as_ref()).error;
+                    entry.status == PlanEntryStatus::Completed && error.as_deref() != Some("not run")
                 };
-                self.ops = entries.filter(ran).count();
+                self.ops = plan.entries.iter().filter(ran).count();
             }
-            // Findings are a separate message; the final message comes later.
-            Some("agent_message_chunk") if meta["findings"].is_null() => {
-                self.message = update["content"]["text"].as_str().map(str::to_owned);
-                self.summary = meta["summary"].clone();
+            SessionUpdate::AgentMessageChunk(chunk) => {
+                let SpeechMeta { summary, findings, .. } = ours(chunk.meta.as_ref());
+                // Findings are a separate message; the final message comes later.
+                if findings.is_none() {
+                    self.message = Some(text(chunk).to_owned());
+                    self.summary = summary;
+                }
             }
             _ => {}
         }
@@ -57,9 +61,9 @@ impl Outcome {
 
     /// Returns `complete`, `failed` or `cancelled`.
     pub(super) fn state(&self) -> &str {
-        match self.plan_state.as_deref() {
-            Some(state @ ("cancelled" | "failed")) => state,
-            Some("complete") if self.summary.is_object() => "complete",
+        match self.plan_state.as_str() {
+            state @ ("cancelled" | "failed") => state,
+            "complete" if self.summary.is_some() => "complete",
             _ if self.message.as_deref() == Some(openagents_orchestration::explore::CANCELLED) => "cancelled",
             _ => "failed",
         }
@@ -69,20 +73,21 @@ impl Outcome {
         self.message.as_deref()
     }
 
-    pub(super) fn summary(&self) -> &Value {
-        &self.summary
+    pub(super) fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
     }
 
     pub(super) fn report(&self) -> Value {
+        let summary = serde_json::to_value(&self.summary).unwrap_or_default();
         json!({
             "status": self.state(),
-            "session_id": self.session_id,
-            "plan_id": self.plan_id,
-            "repository": self.summary["repository"],
-            "intent": self.summary["intent"],
-            "source": self.summary["source"],
-            "evidence": self.summary["evidence"],
-            "findings": self.summary["findings"],
+            "session_id": self.run.session_id,
+            "plan_id": self.run.plan_id,
+            "repository": summary["repository"],
+            "intent": summary["intent"],
+            "source": summary["source"],
+            "evidence": summary["evidence"],
+            "findings": summary["findings"],
             "ops": self.ops,
             "message": self.message,
         })
@@ -93,25 +98,34 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn plan(state: &str) -> Value {
-        json!({"update": {"sessionUpdate": "plan", "entries": [
-            {"status": "completed", "_meta": {"openagents": {}}},
-            {"status": "completed", "_meta": {"openagents": {"error": "not run"}}},
-        ], "_meta": {"openagents": {"state": state}}}})
+    fn update(update: Value) -> UpdateParams {
+        serde_json::from_value(json!({"sessionId": "s", "update": update})).unwrap()
     }
 
-    fn message(text: &str, summary: Value) -> Value {
-        json!({"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": text},
-            "_meta": {"openagents": {"summary": summary}}}})
+    fn plan(state: &str) -> UpdateParams {
+        let entry = |ours: Value| json!({"content": "", "priority": "medium", "status": "completed", "_meta": {"openagents": ours}});
+        let entries = [entry(json!({})), entry(json!({"error": "not run"}))];
+        update(
+            json!({"sessionUpdate": "plan", "entries": entries, "_meta": {"openagents": {"state": state}}}),
+        )
+    }
+
+    fn message(text: &str, ours: Value) -> UpdateParams {
+        update(json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
+            "_meta": {"openagents": ours}}))
+    }
+
+    fn summary() -> Value {
+        json!({"summary": Summary { repository: "x".to_owned(), ..Summary::default() }})
     }
 
     #[test]
-    fn a_run_is_what_its_last_plan_and_message_say() {
+    fn state_follows_last_plan_and_message() {
         let rows = [
-            (vec![plan("complete"), message("done", json!({"repository": "x"}))], "complete"),
-            (vec![plan("cancelled"), message("Exploration cancelled.", Value::Null)], "cancelled"),
-            (vec![message("Exploration cancelled.", Value::Null)], "cancelled"),
-            (vec![message("❌ no", Value::Null)], "failed"),
+            (vec![plan("complete"), message("done", summary())], "complete"),
+            (vec![plan("cancelled"), message("Exploration cancelled.", json!({}))], "cancelled"),
+            (vec![message("Exploration cancelled.", json!({}))], "cancelled"),
+            (vec![message("❌ no", json!({}))], "failed"),
             (vec![plan("complete")], "failed"),
         ];
         for (updates, expected) in rows {
@@ -122,19 +136,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_does_not_end_a_run() {
+    fn findings_do_not_end_a_run() {
         let mut outcome = Outcome::default();
-        outcome.add(
-            &json!({"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": "**Found:**"},
-            "_meta": {"openagents": {"findings": {"findings": []}}}}}),
-        );
+        outcome.add(&message("**Found:**", json!({"findings": {"findings": []}})));
         assert!(!outcome.is_over());
-        outcome.add(&message("done", json!({"repository": "x"})));
+        outcome.add(&message("done", summary()));
         assert!(outcome.is_over());
     }
 
     #[test]
-    fn ops_that_did_not_run_do_not_count() {
+    fn report_counts_only_ops_that_ran() {
         let mut outcome = Outcome::default();
         outcome.add(&plan("cancelled"));
         assert_eq!(outcome.report()["ops"], 1);

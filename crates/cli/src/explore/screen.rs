@@ -3,10 +3,13 @@
 
 use super::outcome::Outcome;
 use crate::{
-    output::{self, BAD, FAINT, OK, STRONG, rows, said},
+    output::{self, BAD, FAINT, OK, STRONG, printable},
     words,
 };
+use agent_client_protocol_schema::v1::{Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use openagents_core::update::{Evidence, Finding, Place};
+use openagents_wire::{EntryMeta, ToolMeta, UpdateParams, ours};
 use serde_json::Value;
 use std::{collections::HashMap, io::IsTerminal, time::Duration};
 
@@ -38,36 +41,37 @@ impl RunScreen {
         Self { bars, rows: HashMap::new() }
     }
 
-    pub(crate) fn show(&mut self, params: &Value) -> anyhow::Result<()> {
-        let update = &params["update"];
-        let id = update["toolCallId"].as_str().unwrap_or_default();
-        match update["sessionUpdate"].as_str() {
-            Some("plan") if self.rows.is_empty() => self.lay_out(update)?,
-            Some("tool_call") => self.begin(id, params),
-            Some("tool_call_update") => self.news(id, params)?,
-            _ => {}
+    pub(crate) fn show(&mut self, params: &UpdateParams) -> anyhow::Result<()> {
+        let ts = params.ours().ts.unwrap_or_default();
+        match &params.update {
+            SessionUpdate::Plan(plan) if self.rows.is_empty() => self.lay_out(plan),
+            SessionUpdate::ToolCall(call) => {
+                self.begin(call, ts);
+                Ok(())
+            }
+            SessionUpdate::ToolCallUpdate(update) => self.update(update, ts),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Draws the plan with all steps pending.
-    fn lay_out(&mut self, plan: &Value) -> anyhow::Result<()> {
-        for (number, entry) in (1..).zip(rows(plan, "entries")) {
-            let meta = &entry["_meta"]["openagents"];
-            let text = format!("{number}. {}", said(entry, "content"));
-            let row = Row::new(self.bars.as_ref(), text, meta["tool"].as_str().unwrap_or_default());
+    fn lay_out(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        for (number, entry) in (1..).zip(&plan.entries) {
+            let EntryMeta { op_id, tool, .. } = ours(entry.meta.as_ref());
+            let text = format!("{number}. {}", printable(&entry.content));
+            let row = Row::new(self.bars.as_ref(), text, &tool);
             row.bar.set_style(ProgressStyle::with_template("{msg}")?);
             row.bar.set_message(format!("{FAINT}○ {}{FAINT:#}", row.text));
-            self.rows.insert(meta["opId"].as_str().unwrap_or_default().to_owned(), row);
+            self.rows.insert(op_id, row);
         }
         Ok(())
     }
 
-    fn begin(&mut self, id: &str, params: &Value) {
-        let tool = params["update"]["title"].as_str().unwrap_or_default();
-        let new = || Row::new(self.bars.as_ref(), tool.to_owned(), tool);
-        let row = self.rows.entry(id.to_owned()).or_insert_with(new);
-        row.begun = ts(params);
+    fn begin(&mut self, call: &ToolCall, ts: i64) {
+        let tool = &call.title;
+        let new = || Row::new(self.bars.as_ref(), tool.clone(), tool);
+        let row = self.rows.entry(call.tool_call_id.to_string()).or_insert_with(new);
+        row.begun = ts;
         if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
             row.bar.set_style(style.tick_chars("◐◓◑◒✓"));
         }
@@ -75,33 +79,33 @@ impl RunScreen {
         row.bar.enable_steady_tick(Duration::from_millis(100));
     }
 
-    fn news(&mut self, id: &str, params: &Value) -> anyhow::Result<()> {
-        let Some(row) = self.rows.get(id) else { return Ok(()) };
-        let update = &params["update"];
-        let meta = &update["_meta"]["openagents"];
-        let (mark, said) = match update["status"].as_str() {
-            Some("completed") => {
-                let cut = match (meta["timedOut"] == true, meta["truncated"] == true) {
+    fn update(&mut self, update: &ToolCallUpdate, ts: i64) -> anyhow::Result<()> {
+        let Some(row) = self.rows.get(&*update.tool_call_id.0) else { return Ok(()) };
+        let meta: ToolMeta = ours(update.meta.as_ref());
+        let (mark, result) = match update.fields.status {
+            Some(ToolCallStatus::Completed) => {
+                let cut = match (meta.timed_out, meta.truncated) {
                     (true, _) => ", timed out",
                     (_, true) => ", truncated",
                     _ => "",
                 };
-                let said = words::result(&row.tool, &update["rawOutput"]);
-                (format!("{OK}✓{OK:#}"), format!("{FAINT}{}{cut}{FAINT:#}", output::printable(&said)))
+                let output = update.fields.raw_output.as_ref().unwrap_or(&Value::Null);
+                let result = printable(&words::result(&row.tool, output));
+                (format!("{OK}✓{OK:#}"), format!("{FAINT}{result}{cut}{FAINT:#}"))
             }
-            Some("failed") => {
-                let error = output::printable(meta["error"].as_str().unwrap_or("failed"));
+            Some(ToolCallStatus::Failed) => {
+                let error = printable(meta.error.as_deref().unwrap_or("failed"));
                 (format!("{BAD}✗{BAD:#}"), format!("{BAD}{error}{BAD:#}"))
             }
             _ => {
-                if let Some(note) = meta["note"].as_str() {
-                    row.bar.set_message(format!("{} {FAINT}{note}{FAINT:#}", row.text));
+                if let Some(note) = &meta.note {
+                    row.bar.set_message(format!("{} {FAINT}{}{FAINT:#}", row.text, printable(note)));
                 }
                 return Ok(());
             }
         };
-        let took = (ts(params) - row.begun).max(0);
-        let line = format!("{mark} {}  {said}  {FAINT}{took} ms{FAINT:#}", row.text);
+        let took = (ts - row.begun).max(0);
+        let line = format!("{mark} {}  {result}  {FAINT}{took} ms{FAINT:#}", row.text);
         match &self.bars {
             Some(_) => {
                 row.bar.set_style(ProgressStyle::with_template("{msg}")?);
@@ -126,70 +130,51 @@ impl RunScreen {
             row.bar.abandon();
         }
         output::line("")?;
-        let summary = outcome.summary();
-        if !summary.is_object() {
-            let message = outcome.message().unwrap_or("❌ The exploration ended without an answer");
-            return Ok(output::line(output::printable(message))?);
-        }
-        for line in outcome.message().unwrap_or_default().lines() {
-            let line = output::printable(line);
+        let message = outcome.message();
+        let Some(summary) = outcome.summary() else {
+            let message = message.unwrap_or("❌ The exploration ended without an answer");
+            return Ok(output::line(printable(message))?);
+        };
+        for line in message.unwrap_or_default().lines() {
+            let line = printable(line);
             let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
             match bold {
                 Some((head, rest)) => output::line(format_args!("{STRONG}{head}{STRONG:#}{rest}"))?,
                 None => output::line(line)?,
             }
         }
-        if summary["intent"].is_null() {
-            output::line(format_args!(
-                "{FAINT}No clear intent found in {}.{FAINT:#}",
-                said(summary, "repository")
-            ))?;
+        if summary.intent.is_none() {
+            let repository = printable(&summary.repository);
+            output::line(format_args!("{FAINT}No clear intent found in {repository}.{FAINT:#}"))?;
         }
-        self.section("Found", summary, "findings", |item| {
-            let lines = format!("{}-{}", item["start"], item["end"]);
-            format!("{}:{lines}  {}  {}", place(item), said(item, "symbol"), said(item, "why"))
+        section("Found", &summary.findings, |finding| {
+            let symbol = finding.symbol.as_deref().unwrap_or_default();
+            let Finding { start, end, why, .. } = finding;
+            match &finding.place {
+                Place::File { path } => format!("{path}:{start}-{end}  {symbol}  {why}"),
+                Place::Session { provider, session_id } => {
+                    format!("{provider} {}:{start}-{end}  {symbol}  {why}", output::short(session_id))
+                }
+            }
         })?;
-        self.section("Evidence", summary, "evidence", |item| {
-            format!("{}:{}  {}", place(item), item["line"], said(item, "text"))
+        section("Evidence", &summary.evidence, |evidence| match evidence {
+            Evidence::File { path, line, text } => format!("{path}:{line}  {text}"),
+            Evidence::Session { provider, session_id, line, text } => {
+                format!("{provider} {}:{line}  {text}", output::short(session_id))
+            }
         })?;
         let now = output::now_ms();
-        self.section("Recent work", summary, "recent_work", |item| {
-            let age = output::age(item["updated_at"].as_i64().unwrap_or_default(), now);
-            format!("{} ({}, {age})", said(item, "title"), said(item, "provider"))
+        section("Recent work", &summary.recent_work, |work| {
+            format!("{} ({}, {})", work.title, work.provider, output::age(work.updated_at, now))
         })?;
-        self.section("Most edited in past sessions", summary, "top_files", |item| {
-            item.as_str().unwrap_or_default().to_owned()
-        })?;
-        self.section("Ask next", summary, "followups", |item| item.as_str().unwrap_or_default().to_owned())
+        section("Most edited in past sessions", &summary.top_files, String::clone)?;
+        section("Ask next", &summary.followups, String::clone)
     }
+}
 
-    fn section(
-        &self,
-        heading: &str,
-        summary: &Value,
-        key: &str,
-        show: impl Fn(&Value) -> String,
-    ) -> anyhow::Result<()> {
-        let items = rows(summary, key);
-        if items.is_empty() {
-            return Ok(());
-        }
+fn section<T>(heading: &str, items: &[T], show: impl Fn(&T) -> String) -> anyhow::Result<()> {
+    if !items.is_empty() {
         output::line(format_args!("\n{FAINT}{heading}{FAINT:#}"))?;
-        for item in items {
-            output::line(format_args!("  {}", output::printable(&show(item))))?;
-        }
-        Ok(())
     }
-}
-
-/// Returns the file of a finding or of evidence, or the agent and the beginning of its session's id.
-fn place(item: &Value) -> String {
-    match item["path"].as_str() {
-        Some(path) => path.to_owned(),
-        None => format!("{} {}", said(item, "provider"), output::short(&said(item, "session_id"))),
-    }
-}
-
-fn ts(params: &Value) -> i64 {
-    params["_meta"]["openagents"]["ts"].as_i64().unwrap_or_default()
+    Ok(items.iter().try_for_each(|item| output::line(format_args!("  {}", printable(&show(item)))))?)
 }

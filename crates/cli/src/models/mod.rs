@@ -7,23 +7,22 @@ mod table;
 
 use crate::{
     args,
-    endpoint::{Endpoint, MODELS},
-    models::progress::{card, cards, name},
-    output::{self, ask},
+    endpoint::Endpoint,
+    output::{self, ask, printable},
 };
 use anyhow::Context;
-use openagents_core::model::ModelCommand;
+use openagents_core::model::{DownloadOffer, ModelCard, ModelCommand, ModelStatus, ModelsSnapshot};
+use openagents_wire::methods;
 use progress::End;
-use serde_json::Value;
 use std::{path::Path, process::ExitCode};
 
 const DEFAULT: &str = "gpt-oss-20b";
 
 pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
-    let endpoint = &mut Endpoint::open(MODELS)?;
+    let endpoint = &mut Endpoint::open()?;
     match command {
         args::Models::List { json } => {
-            let snapshot = endpoint.snapshot()?;
+            let snapshot = endpoint.list::<methods::ModelsList>()?;
             if *json { output::json_pretty(&snapshot)? } else { table::print(&snapshot)? }
         }
         args::Models::Add { file } => add(endpoint, file)?,
@@ -33,8 +32,8 @@ pub(crate) fn run(command: &args::Models) -> anyhow::Result<ExitCode> {
         args::Models::Verify { id } => return verify(endpoint, id.as_deref()),
         args::Models::Remove { id, yes } => return remove(endpoint, id, *yes),
         args::Models::Use { id } => {
-            let snapshot = endpoint.command(ModelCommand::Use { id: id.clone() })?;
-            output::line(format_args!("{} is now in use", name(&card(&snapshot, id)?)))?;
+            let snapshot = endpoint.command(&ModelCommand::Use { id: id.clone() })?;
+            output::line(format_args!("{} is now in use", printable(&card(&snapshot, id)?.name)))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -44,13 +43,13 @@ fn add(endpoint: &mut Endpoint, file: &Path) -> anyhow::Result<()> {
     // The bridge resolves paths in its own directory.
     let path = std::fs::canonicalize(file).with_context(|| file.display().to_string())?;
     anyhow::ensure!(path.to_str().is_some(), "{}: give the file a name in UTF-8 first", path.display());
-    let snapshot = endpoint.command(ModelCommand::Add { path: path.clone() })?;
-    let added = cards(&snapshot).iter().find(|card| card["path"].as_str().map(Path::new) == Some(&path));
+    let snapshot = endpoint.command(&ModelCommand::Add { path: path.clone() })?;
+    let added = snapshot.models.iter().find(|card| card.path.as_ref() == Some(&path));
     let added = added.context("the file was not added")?;
-    let id = added["id"].as_str().unwrap_or_default();
-    output::line(format_args!("{} added as {id}", name(added)))?;
-    if added["inUse"] == true {
-        output::line(format_args!("{} is now in use", name(added)))?;
+    let (id, name) = (&added.id, printable(&added.name));
+    output::line(format_args!("{name} added as {id}"))?;
+    if added.in_use {
+        output::line(format_args!("{name} is now in use"))?;
     } else {
         output::line(format_args!("To use it: `openagents models use {id}`"))?;
     }
@@ -59,35 +58,41 @@ fn add(endpoint: &mut Endpoint, file: &Path) -> anyhow::Result<()> {
 
 fn download(endpoint: &mut Endpoint, id: Option<&str>, accept: bool) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
-    let model = card(&endpoint.snapshot()?, id)?;
-    let offer = &model["offer"];
-    let accepted = accept || offer["licenceAccepted"] == true;
-    if !offer.is_null() && !accepted && !ask_licence(&model)? {
+    let model = card(&endpoint.list::<methods::ModelsList>()?, id)?;
+    if let Some(offer) = &model.offer
+        && !accept
+        && !offer.licence_accepted
+        && !ask_licence(&model, offer)?
+    {
         output::warn("nothing was downloaded");
         return Ok(ExitCode::FAILURE);
     }
-    endpoint.command(ModelCommand::Download { id: id.to_owned(), accept_licence: true })?;
+    endpoint.command(&ModelCommand::Download { id: id.to_owned(), accept_licence: true })?;
     match progress::follow(endpoint, id, true)? {
         End::Done(card) => {
-            let path = card["path"].as_str().unwrap_or_default();
-            output::line(format_args!("{} is ready: {}", name(&card), output::printable(path)))?;
+            let path = card.path.unwrap_or_default();
+            let path = printable(&path.to_string_lossy());
+            output::line(format_args!("{} is ready: {path}", printable(&card.name)))?;
             Ok(ExitCode::SUCCESS)
         }
         End::Stopped => {
             let paused = pause(endpoint, id)?;
-            let goes_on = "`openagents models download` goes on from there";
-            output::warn(&format!("{} is {}; {goes_on}", name(&model), table::status(&paused["status"])));
+            let status = table::status(&paused.status);
+            output::warn(&format!(
+                "{} is {status}; `openagents models download` continues it",
+                printable(&model.name)
+            ));
             Ok(ExitCode::from(130))
         }
     }
 }
 
 /// Pauses a running download; returns the card afterwards.
-fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<Value> {
-    let model = card(&endpoint.snapshot()?, id)?;
-    match model["status"]["state"].as_str() {
-        Some("downloading" | "verifying") => {
-            card(&endpoint.command(ModelCommand::Pause { id: id.to_owned() })?, id)
+fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<ModelCard> {
+    let model = card(&endpoint.list::<methods::ModelsList>()?, id)?;
+    match model.status {
+        ModelStatus::Downloading { .. } | ModelStatus::Verifying { .. } => {
+            card(&endpoint.command(&ModelCommand::Pause { id: id.to_owned() })?, id)
         }
         _ => Ok(model),
     }
@@ -95,10 +100,10 @@ fn pause(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<Value> {
 
 fn verify(endpoint: &mut Endpoint, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let id = id.unwrap_or(DEFAULT);
-    endpoint.command(ModelCommand::Verify { id: id.to_owned() })?;
+    endpoint.command(&ModelCommand::Verify { id: id.to_owned() })?;
     match progress::follow(endpoint, id, false)? {
         End::Done(card) => {
-            output::line(format_args!("{} verified: its SHA-256 matches", name(&card)))?;
+            output::line(format_args!("{} verified: its SHA-256 matches", printable(&card.name)))?;
             Ok(ExitCode::SUCCESS)
         }
         End::Stopped => Ok(ExitCode::from(130)),
@@ -106,29 +111,34 @@ fn verify(endpoint: &mut Endpoint, id: Option<&str>) -> anyhow::Result<ExitCode>
 }
 
 fn remove(endpoint: &mut Endpoint, id: &str, yes: bool) -> anyhow::Result<ExitCode> {
-    let model = card(&endpoint.snapshot()?, id)?;
+    let model = card(&endpoint.list::<methods::ModelsList>()?, id)?;
     if !yes {
-        let path = output::printable(model["path"].as_str().unwrap_or("what was downloaded of it"));
-        let question = format!("Remove {} ({path})?", name(&model));
+        let path = model.path.as_ref().map(|path| path.to_string_lossy());
+        let path = printable(path.as_deref().unwrap_or("what was downloaded of it"));
+        let question = format!("Remove {} ({path})?", printable(&model.name));
         if !ask(&question, "--yes removes it without a question")? {
             return Ok(ExitCode::FAILURE);
         }
     }
-    endpoint.command(ModelCommand::Remove { id: id.to_owned() })?;
-    output::line(format_args!("{} removed", name(&model)))?;
+    endpoint.command(&ModelCommand::Remove { id: id.to_owned() })?;
+    output::line(format_args!("{} removed", printable(&model.name)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn ask_licence(model: &Value) -> anyhow::Result<bool> {
-    let offer = &model["offer"];
-    let said = |key: &str| offer[key].as_str().unwrap_or_default();
+fn ask_licence(model: &ModelCard, offer: &DownloadOffer) -> anyhow::Result<bool> {
     output::warn(&format!(
         "{} ({}) comes from {} and is licensed under {}: {}",
-        name(model),
-        table::size(model["sizeBytes"].as_u64()),
-        said("source"),
-        said("licence"),
-        said("licenceUrl"),
+        printable(&model.name),
+        table::size(model.size_bytes),
+        offer.source,
+        offer.licence,
+        offer.licence_url,
     ));
     ask("Do you accept the licence?", "--accept-licence accepts it without asking")
+}
+
+/// Returns one model of a snapshot.
+fn card(snapshot: &ModelsSnapshot, id: &str) -> anyhow::Result<ModelCard> {
+    let found = snapshot.models.iter().find(|card| card.id == id).cloned();
+    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
 }

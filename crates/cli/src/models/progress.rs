@@ -1,17 +1,18 @@
 //! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use crate::{endpoint::Endpoint, output};
-use anyhow::Context;
+use super::card;
+use crate::endpoint::Endpoint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::Value;
+use openagents_core::model::{ModelCard, ModelStatus};
+use openagents_wire::methods;
 use std::time::Duration;
 
 /// Polling interval.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL: Duration = Duration::from_millis(250);
 
 pub(super) enum End {
     /// Holds the card of the model.
-    Done(Value),
+    Done(Box<ModelCard>),
     /// Stopped by the user.
     Stopped,
 }
@@ -23,40 +24,36 @@ pub(super) fn follow(endpoint: &mut Endpoint, id: &str, download: bool) -> anyho
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let mut shown = None;
     let end = loop {
-        let model = card(&endpoint.snapshot()?, id)?;
-        let status = &model["status"];
-        let number = |key: &str| status[key].as_u64().unwrap_or_default();
-        let state = status["state"].as_str().unwrap_or_default().to_owned();
-        match state.as_str() {
-            "downloading" => {
+        let model = card(&endpoint.list::<methods::ModelsList>()?, id)?;
+        match model.status {
+            ModelStatus::Downloading { done, total, bytes_per_second } => {
                 if shown != Some("downloading") {
                     bar.set_style(style("{bytes} of {total_bytes}  {bar:30}  {msg}"));
                     shown = Some("downloading");
                 }
-                let (done, total, rate) = (number("done"), number("total"), number("bytesPerSecond"));
                 bar.set_length(total);
                 bar.set_position(done);
-                bar.set_message(pace(total.saturating_sub(done), rate));
+                bar.set_message(pace(total.saturating_sub(done), bytes_per_second));
             }
-            "verifying" => {
+            ModelStatus::Verifying { progress } => {
                 if shown != Some("verifying") {
                     bar.set_style(style("verifying  {bar:30}  {percent} %"));
                     bar.set_length(1_000);
                     shown = Some("verifying");
                 }
-                bar.set_position((status["progress"].as_f64().unwrap_or_default() * 1_000.0) as u64);
+                bar.set_position((progress * 1_000.0) as u64);
             }
-            "error" => {
+            ModelStatus::Error { reason } => {
                 bar.finish_and_clear();
-                anyhow::bail!("{}", status["reason"].as_str().unwrap_or("it failed"));
+                anyhow::bail!(reason);
             }
-            "paused" | "not_downloaded" if download => {
+            ModelStatus::Paused { .. } | ModelStatus::NotDownloaded if download => {
                 bar.finish_and_clear();
                 anyhow::bail!("the download was stopped by another client");
             }
-            _ => break End::Done(model),
+            _ => break End::Done(Box::new(model)),
         }
-        if endpoint.wait(&mut signals, LOOK) {
+        if endpoint.wait(&mut signals, POLL) {
             break End::Stopped;
         }
     };
@@ -80,21 +77,6 @@ fn pace(left: u64, per_second: u64) -> String {
         _ => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
     };
     format!("{}.{} MB/s, {left} left", tenths / 10, tenths % 10)
-}
-
-// One model in a bridge's snapshot.
-
-pub(super) fn cards(snapshot: &Value) -> &[Value] {
-    output::rows(snapshot, "models")
-}
-
-pub(super) fn card(snapshot: &Value, id: &str) -> anyhow::Result<Value> {
-    let found = cards(snapshot).iter().find(|card| card["id"] == id).cloned();
-    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
-}
-
-pub(super) fn name(card: &Value) -> String {
-    output::said(card, "name")
 }
 
 #[cfg(test)]

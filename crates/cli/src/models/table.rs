@@ -1,26 +1,24 @@
 //! Formats the models for a terminal.
 
-use super::progress::cards;
-use crate::output::{self, columns, said};
-use serde_json::Value;
+use crate::output::{self, columns, printable};
+use openagents_core::model::{ModelCard, ModelStatus, ModelsSnapshot};
 
-pub(super) fn print(snapshot: &Value) -> std::io::Result<()> {
-    lines(snapshot).into_iter().try_for_each(output::line)
+pub(super) fn print(snapshot: &ModelsSnapshot) -> std::io::Result<()> {
+    lines(&snapshot.models).into_iter().try_for_each(output::line)
 }
 
 /// One line per model, with a star before the one in use, followed by its warnings.
-fn lines(snapshot: &Value) -> Vec<String> {
-    let row = |card: &Value| {
-        let star = if card["inUse"] == true { '*' } else { ' ' };
-        let size = format!("{:>8}", size(card["sizeBytes"].as_u64()));
-        vec![format!("{star} {}", said(card, "id")), said(card, "name"), size, status(&card["status"])]
+fn lines(models: &[ModelCard]) -> Vec<String> {
+    let row = |card: &ModelCard| {
+        let star = if card.in_use { '*' } else { ' ' };
+        let size = format!("{:>8}", size(card.size_bytes));
+        vec![format!("{star} {}", printable(&card.id)), printable(&card.name), size, status(&card.status)]
     };
-    let rows: Vec<_> = cards(snapshot).iter().map(row).collect();
+    let rows: Vec<_> = models.iter().map(row).collect();
     let mut lines = Vec::new();
-    for (card, line) in cards(snapshot).iter().zip(columns(&rows)) {
+    for (card, line) in models.iter().zip(columns(&rows)) {
         lines.push(line);
-        let warnings = card["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        lines.extend(warnings.map(|warning| format!("    {}", output::printable(warning))));
+        lines.extend(card.warnings.iter().map(|warning| format!("    {}", printable(warning))));
     }
     lines
 }
@@ -35,46 +33,58 @@ pub(super) fn size(bytes: Option<u64>) -> String {
 }
 
 /// Describes a status: `paused at 61 %`.
-pub(super) fn status(status: &Value) -> String {
-    let percent = |share: f64| (share * 100.0) as u64;
-    let share = || status["progress"].as_f64().unwrap_or_default();
-    let done = || {
-        let number = |key: &str| status[key].as_f64().unwrap_or_default();
-        if number("total") > 0.0 { percent(number("done") / number("total")) } else { 0 }
-    };
-    match status["state"].as_str().unwrap_or_default() {
-        "not_downloaded" => "not downloaded".to_owned(),
-        "downloading" => format!("downloading {} %", done()),
-        "paused" => format!("paused at {} %", done()),
-        "verifying" => format!("verifying {} %", percent(share())),
-        "not_loaded" => "ready to load".to_owned(),
-        "loading" => format!("loading {} %", percent(share())),
-        "ready" => "in memory".to_owned(),
-        "generating" => "answering".to_owned(),
-        "error" => output::printable(status["reason"].as_str().unwrap_or("error")),
-        other => other.to_owned(),
+pub(super) fn status(status: &ModelStatus) -> String {
+    let percent = |share: f32| (share * 100.0) as u64;
+    let done = |done: u64, total: u64| (done * 100).checked_div(total).unwrap_or(0);
+    match status {
+        ModelStatus::NotDownloaded => "not downloaded".to_owned(),
+        ModelStatus::Downloading { done: bytes, total, .. } => {
+            format!("downloading {} %", done(*bytes, *total))
+        }
+        ModelStatus::Paused { done: bytes, total } => format!("paused at {} %", done(*bytes, *total)),
+        ModelStatus::Verifying { progress } => format!("verifying {} %", percent(*progress)),
+        ModelStatus::NotLoaded => "ready to load".to_owned(),
+        ModelStatus::Loading { progress } => format!("loading {} %", percent(*progress)),
+        ModelStatus::Ready => "in memory".to_owned(),
+        ModelStatus::Generating => "answering".to_owned(),
+        ModelStatus::Error { reason } => printable(reason),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn every_model_has_a_line() {
-        let card = |id: &str, status: Value| json!({"id": id, "name": "A\u{1b}[2J", "sizeBytes": 98_362_432, "status": status});
-        let mut first = card("gpt-oss-20b", json!({"state": "paused", "done": 1, "total": 4}));
-        first["inUse"] = json!(true);
-        first["sizeBytes"] = json!(12_109_566_624_u64);
-        first["warnings"] = json!(["It may run slowly."]);
-        let snapshot = json!({"models": [
+        let card = |id: &str, status: ModelStatus| ModelCard {
+            id: id.to_owned(),
+            name: "A\u{1b}[2J".to_owned(),
+            path: None,
+            size_bytes: Some(98_362_432),
+            status,
+            in_use: false,
+            warnings: Vec::new(),
+            memory_bytes: None,
+            context_tokens: None,
+            last_used: None,
+            usage: None,
+            verified: None,
+            offer: None,
+        };
+        let first = ModelCard {
+            in_use: true,
+            size_bytes: Some(12_109_566_624),
+            warnings: vec!["It may run slowly.".to_owned()],
+            ..card("gpt-oss-20b", ModelStatus::Paused { done: 1, total: 4 })
+        };
+        let models = [
             first,
-            card("b", json!({"state": "downloading", "done": 0, "total": 0})),
-            card("c", json!({"state": "loading", "progress": 0.43})),
-            card("d", json!({"state": "error", "reason": "it is damaged"})),
-        ]});
-        insta::assert_snapshot!(lines(&snapshot).join("\n"), @"
+            card("b", ModelStatus::Downloading { done: 0, total: 0, bytes_per_second: 0 }),
+            card("c", ModelStatus::Loading { progress: 0.43 }),
+            card("d", ModelStatus::Error { reason: "it is damaged".to_owned() }),
+        ];
+        insta::assert_snapshot!(lines(&models).join("\n"), @"
     * gpt-oss-20b  A\\u{1b}[2J   12.1 GB  paused at 25 %
         It may run slowly.
       b            A\\u{1b}[2J     98 MB  downloading 0 %

@@ -165,7 +165,7 @@ pub enum CustomKind {
 
 /// State of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 pub struct AgentsSnapshot {
     /// Codex, Claude Code, the other known agents by name, then the added ones.
     pub agents: Vec<AgentCard>,
@@ -192,7 +192,7 @@ pub struct ShellProblem {
 
 /// State of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase")]
 pub struct AgentCard {
     /// `codex`, `claude-code`, `gemini`, …, `custom:<id>`.
     pub id: String,
