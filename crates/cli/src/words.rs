@@ -1,7 +1,16 @@
-//! A tool's result in a few words: `12 matches in 4 files`.
+//! What an update says, in words: its text, and a tool's result as `12 matches in 4 files`.
 
+use agent_client_protocol_schema::v1::{ContentBlock, ContentChunk};
 use openagents_core::update::Cut;
 use serde_json::Value;
+
+/// Returns the text of a chunk; empty if it is another kind of content.
+pub(crate) fn text(chunk: &ContentChunk) -> &str {
+    match &chunk.content {
+        ContentBlock::Text(content) => &content.text,
+        _ => "",
+    }
+}
 
 pub(crate) fn result(tool: &str, output: &Value) -> String {
     let list = |key: &str| output.get(key).and_then(Value::as_array).map_or(0, Vec::len);

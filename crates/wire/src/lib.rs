@@ -6,6 +6,16 @@
 //!
 //! Times are milliseconds since the epoch, sizes are bytes, and optional members are absent or `null`, which means the
 //! same.
+//!
+//! # Layers
+//!
+//! | layer | module | contents |
+//! |--:|---|---|
+//! | 1 | `devices`, `history`, `settings` | params and answers |
+//! | 2 | `meta` | our members of `_meta` objects |
+//! | 3 | `sessions` | params and answers of live sessions |
+//! | 4 | `method` | the table of methods |
+//! | 5 | `generated` | tests that write the page's types and the reference |
 
 mod devices;
 mod history;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
     "agents",
     "apple",
     "apple/helper",
@@ -17,6 +17,7 @@ const CRATES: [&str; 13] = [
     "sessions",
     "tools",
     "transcripts",
+    "wire",
 ];
 
 #[test]

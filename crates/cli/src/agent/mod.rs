@@ -27,7 +27,6 @@ use std::{
     process::ExitCode,
 };
 use tokio::io::{AsyncBufReadExt, BufReader};
-pub(crate) use turn::text;
 use turn::{AskedPrompt, Turn, TurnNews};
 
 /// Longest prompt in bytes. Longer text belongs in a file of the workspace.

@@ -1,9 +1,8 @@
 //! A turn in a terminal: the answer goes to standard output as it arrives, everything else to standard error.
 
-use super::turn::text;
 use crate::{
     output::{self, BAD, FAINT, printable},
-    words,
+    words::{self, text},
 };
 use agent_client_protocol_schema::v1::{Meta, SessionUpdate, ToolCallStatus};
 use indicatif::ProgressBar;

@@ -3,10 +3,11 @@
 use crate::{
     bridge::{reach, wire_path},
     output, trust,
+    words::text,
 };
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ContentBlock, ContentChunk, NewSessionRequest, NewSessionResponse, PromptRequest,
-    PromptResponse, SessionUpdate, SetSessionModeRequest, StopReason,
+    CancelNotification, ContentChunk, NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse,
+    SessionUpdate, SetSessionModeRequest, StopReason,
 };
 use openagents_bridge::client::{Client, Incoming};
 use openagents_core::{
@@ -167,13 +168,5 @@ impl Turn {
     /// Returns the outcome of the turn, which ended in `state`.
     pub(super) fn outcome(&self, state: RunState) -> PromptOutcome {
         PromptOutcome { state, text: self.text.clone(), usage: self.usage, cut_off: self.cut_off }
-    }
-}
-
-/// Returns the text of a chunk; empty if it is another kind of content.
-pub(crate) fn text(chunk: &ContentChunk) -> &str {
-    match &chunk.content {
-        ContentBlock::Text(content) => &content.text,
-        _ => "",
     }
 }

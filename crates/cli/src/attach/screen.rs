@@ -2,9 +2,9 @@
 
 use super::{approvals::Approvals, link::Link};
 use crate::{
-    agent::{self, text},
-    explore,
+    agent, explore,
     output::{self, BAD, FAINT, STRONG},
+    words::text,
 };
 use agent_client_protocol_schema::{
     MaybeUndefined,

@@ -2,7 +2,6 @@
 
 mod table;
 
-pub(crate) use crate::devices::table::{AccessRequests, who};
 use crate::{
     args, bridge,
     output::{self, ask, short},
@@ -16,7 +15,7 @@ use openagents_wire::{
 };
 use serde::Serialize;
 use std::{net::SocketAddr, path::Path, process::ExitCode};
-pub(crate) use table::left;
+pub(crate) use table::{AccessRequests, Row, left, who};
 
 pub(crate) fn run(command: &args::Devices) -> anyhow::Result<ExitCode> {
     signals::run(act(command))
@@ -109,38 +108,6 @@ fn may(scope: Scope) -> &'static str {
         Scope::Prompt => "can view and prompt",
         Scope::Approve => "can view, prompt and answer approvals",
         Scope::Admin => "has full access",
-    }
-}
-
-/// A device or a request.
-pub(crate) trait Row {
-    fn id(&self) -> &str;
-
-    /// Returns its name, or its address, as printed.
-    fn shown(&self) -> String;
-}
-
-impl Row for Device {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn shown(&self) -> String {
-        output::printable(if self.name.is_empty() {
-            self.address.as_deref().unwrap_or_default()
-        } else {
-            &self.name
-        })
-    }
-}
-
-impl Row for DeviceRequest {
-    fn id(&self) -> &str {
-        &self.id
-    }
-
-    fn shown(&self) -> String {
-        if self.name.is_empty() { self.address.to_string() } else { output::printable(&self.name) }
     }
 }
 

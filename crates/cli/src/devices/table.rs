@@ -1,11 +1,42 @@
 //! Formats devices, requests, the network and the audit log for a terminal.
 
-use super::Row;
 use crate::output::{self, FAINT, columns, printable, short};
 use openagents_wire::{
     AuditPage, Device, DeviceRequest, DevicesSnapshot, IosAccess, Listener, NetworkState, RemoteAction,
 };
 use std::collections::HashSet;
+
+/// A device or a request.
+pub(crate) trait Row {
+    fn id(&self) -> &str;
+
+    /// Returns its name, or its address, as printed.
+    fn shown(&self) -> String;
+}
+
+impl Row for Device {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn shown(&self) -> String {
+        output::printable(if self.name.is_empty() {
+            self.address.as_deref().unwrap_or_default()
+        } else {
+            &self.name
+        })
+    }
+}
+
+impl Row for DeviceRequest {
+    fn id(&self) -> &str {
+        &self.id
+    }
+
+    fn shown(&self) -> String {
+        if self.name.is_empty() { self.address.to_string() } else { output::printable(&self.name) }
+    }
+}
 
 /// Returns the lines of `openagents devices list`.
 pub(super) fn devices(snapshot: &DevicesSnapshot, now: i64) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The outcome of a run, folded from its updates.
 
-use crate::agent::text;
+use crate::words::text;
 use agent_client_protocol_schema::v1::{PlanEntry, PlanEntryStatus, SessionUpdate};
 use openagents_core::update::Summary;
 use openagents_wire::{EntryMeta, ExploreResult, PlanMeta, SpeechMeta, UpdateParams, ours};

@@ -11,10 +11,11 @@ use crate::{
     output::{self, ask, printable},
 };
 use anyhow::Context;
-use openagents_core::model::{DownloadOffer, ModelCard, ModelCommand, ModelStatus, ModelsSnapshot};
+use openagents_core::model::{DownloadOffer, ModelCard, ModelCommand, ModelStatus};
 use openagents_wire::methods;
 use progress::End;
 use std::{path::Path, process::ExitCode};
+use table::card;
 
 const DEFAULT: &str = "gpt-oss-20b";
 
@@ -135,10 +136,4 @@ fn ask_licence(model: &ModelCard, offer: &DownloadOffer) -> anyhow::Result<bool>
         offer.licence_url,
     ));
     ask("Do you accept the licence?", "--accept-licence accepts it without asking")
-}
-
-/// Returns one model of a snapshot.
-fn card(snapshot: &ModelsSnapshot, id: &str) -> anyhow::Result<ModelCard> {
-    let found = snapshot.models.iter().find(|card| card.id == id).cloned();
-    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
 }

@@ -1,6 +1,6 @@
 //! Progress of a download or a verification in the terminal, until its end or Ctrl-C.
 
-use super::card;
+use super::table::card;
 use crate::endpoint::Endpoint;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use openagents_core::model::{ModelCard, ModelStatus};

@@ -1,6 +1,7 @@
 //! Formats the models for a terminal.
 
 use crate::output::{self, columns, printable};
+use anyhow::Context;
 use openagents_core::model::{ModelCard, ModelStatus, ModelsSnapshot};
 
 pub(super) fn print(snapshot: &ModelsSnapshot) -> std::io::Result<()> {
@@ -21,6 +22,12 @@ fn lines(models: &[ModelCard]) -> Vec<String> {
         lines.extend(card.warnings.iter().map(|warning| format!("    {}", printable(warning))));
     }
     lines
+}
+
+/// Returns one model of a snapshot.
+pub(super) fn card(snapshot: &ModelsSnapshot, id: &str) -> anyhow::Result<ModelCard> {
+    let found = snapshot.models.iter().find(|card| card.id == id).cloned();
+    found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))
 }
 
 /// Formats a size in powers of ten: `12.1 GB`.

@@ -318,3 +318,15 @@ pub(super) fn search_logs(
     sessions.truncate(limit);
     Ok(SearchResults { sessions, more, timed_out: found.timed_out, ..SearchResults::default() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::provider;
+
+    #[test]
+    fn unknown_agent_is_refused_with_known_ones() {
+        assert_eq!(provider("codex").unwrap().as_str(), "codex");
+        let fault = provider("nobody").unwrap_err();
+        assert!(fault.code == -32602 && fault.message.contains("no agent nobody; there are "), "{fault}");
+    }
+}
