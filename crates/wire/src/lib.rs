@@ -11,9 +11,11 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `devices`, `history`, `settings` | params and answers |
+//! | 1 | `devices` | devices, access requests, the network |
+//! | 1 | `history` | the sessions of other agents |
+//! | 1 | `settings` | trusted folders, privacy, routing decisions |
 //! | 2 | `meta` | our members of `_meta` objects |
-//! | 3 | `sessions` | params and answers of live sessions |
+//! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
 //! | 5 | `generated` | tests that write the page's types and the reference |
 
