@@ -14,7 +14,6 @@ mod work;
 mod worker;
 
 pub use crate::route::worker::{Candidate, Situation};
-pub use talk::Topic;
 pub(crate) use worker::{Worker, worker};
 
 use named::Names;
@@ -26,28 +25,27 @@ use prompt::Prompt;
 pub struct Route<'p> {
     /// The target and the reason.
     pub decision: Decision,
-    /// Topic of a fixed answer: set with [`Inline::Answer`].
-    pub topic: Option<Topic>,
     /// The prompt without a leading `@agent`.
     pub prompt: &'p str,
 }
 
 /// Routes a prompt by its words alone; fast.
 pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
-    let names = Names::of(situation);
+    let names = Names::for_situation(situation);
     if let Some((target, rest)) = names.mention(prompt) {
-        return Route { decision: mentioned(target, situation), topic: None, prompt: rest };
+        return Route { decision: mentioned(target, situation), prompt: rest };
     }
-    let read = Prompt::read(prompt);
-    let topic = talk::topic(&read, &names);
-    let decision = match &topic {
-        Some(topic) => Decision::inline(Inline::Answer, topic.reason().to_owned()),
-        None => match work::work(&read, &names) {
+    let parsed = Prompt::parse(prompt);
+    let decision = if talk::is_talk(&parsed, &names) {
+        let reason = "Small talk and questions about OpenAgents and its agents are answered by OpenAgents.";
+        Decision::inline(Inline::Answer, reason.to_owned())
+    } else {
+        match work::work(&parsed, &names) {
             Some(proposed) => worker::decide(proposed.as_ref(), situation),
             None => question(),
-        },
+        }
     };
-    Route { decision, topic, prompt }
+    Route { decision, prompt }
 }
 
 /// Returns the route of a question.
@@ -58,7 +56,7 @@ pub fn question() -> Decision {
 
 /// Returns whether a prompt is small talk or about OpenAgents and its agents.
 pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
-    talk::topic(&Prompt::read(prompt), &Names::of(situation)).is_some()
+    talk::is_talk(&Prompt::parse(prompt), &Names::for_situation(situation))
 }
 
 fn mentioned(target: Target, situation: &Situation) -> Decision {

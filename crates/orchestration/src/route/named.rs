@@ -21,9 +21,9 @@ const NAMES: [(&str, Target); 12] = [
     ("local model", Target::Gptoss),
 ];
 
-static ASKS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("asks"));
-static ASKED: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("asked"));
-static NOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("not"));
+static ASKS: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("asks"));
+static ASKED: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("asked"));
+static NOT: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("not"));
 
 /// The names of a situation's agents.
 pub(super) struct Names {
@@ -32,7 +32,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn of(situation: &Situation) -> Self {
+    pub(super) fn for_situation(situation: &Situation) -> Self {
         let mut names: Vec<(String, Target)> =
             NAMES.iter().map(|(name, target)| ((*name).to_owned(), target.clone())).collect();
         for candidate in &situation.candidates {
@@ -112,7 +112,7 @@ mod tests {
             availability: Availability::Ready,
         };
         let candidates = vec![candidate("gemini", "Gemini CLI"), candidate("custom:gem", "My Gem")];
-        Names::of(&Situation { candidates, ..Situation::default() })
+        Names::for_situation(&Situation { candidates, ..Situation::default() })
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
             ("Quita \"codex\" del texto", None),
         ];
         for (prompt, expected) in rows {
-            let read = Prompt::read(prompt);
+            let read = Prompt::parse(prompt);
             let proposed = read.sentences.iter().find_map(|sentence| names().proposed(sentence));
             assert_eq!(proposed.map(String::from).as_deref(), expected, "{prompt}");
         }

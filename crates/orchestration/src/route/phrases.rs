@@ -12,7 +12,7 @@ pub(super) struct Phrases {
 }
 
 impl Phrases {
-    pub(super) fn read(wanted: &str) -> Self {
+    pub(super) fn from_table(wanted: &str) -> Self {
         let mut phrases = Self { starts: Vec::new(), ends: Vec::new(), parts: Vec::new() };
         let rows = TABLE.lines().filter(|line| !line.starts_with('#'));
         let rows = rows.filter_map(|line| line.split_once('\t')).filter(|(name, _)| *name == wanted);

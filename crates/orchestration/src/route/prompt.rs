@@ -23,19 +23,19 @@ pub(super) struct Sentence {
 }
 
 /// Polite words before a request: `please`, `could you`, `bitte`.
-static POLITE: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("polite"));
+static POLITE: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("polite"));
 
 impl Prompt {
-    pub(super) fn read(prompt: &str) -> Self {
+    pub(super) fn parse(prompt: &str) -> Self {
         let head: String = prompt.trim().chars().take(READ).collect();
         let typed = without_quotations(&head.to_lowercase().replace(['’', '‘'], "'"));
         let texts = typed.lines().flat_map(split).take(SENTENCES);
-        Self { sentences: texts.map(Sentence::read).collect(), words: typed.split_whitespace().count() }
+        Self { sentences: texts.map(Sentence::parse).collect(), words: typed.split_whitespace().count() }
     }
 }
 
 impl Sentence {
-    fn read(text: String) -> Self {
+    fn parse(text: String) -> Self {
         let marks = |c: char| c.is_whitespace() || "?!.¿¡。？！".contains(c);
         let asks = text.trim_end().ends_with(['?', '？']);
         let whole = text.trim_matches(marks).to_owned();
@@ -100,7 +100,7 @@ mod tests {
             ("… !", &[]),
         ];
         for (prompt, expected) in rows {
-            let read = Prompt::read(prompt);
+            let read = Prompt::parse(prompt);
             let requests: Vec<_> = read.sentences.iter().map(|sentence| sentence.request.as_str()).collect();
             assert_eq!(requests, expected, "{prompt}");
         }

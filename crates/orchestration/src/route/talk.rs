@@ -1,4 +1,4 @@
-//! Small talk, and questions about OpenAgents or the agents, which get a fixed answer without running anything.
+//! Recognises small talk, and questions about OpenAgents or its agents.
 
 use super::{
     named::Names,
@@ -6,27 +6,7 @@ use super::{
     prompt::{Prompt, Sentence},
     work::{KNOWS, is_work},
 };
-use openagents_core::update::Target;
 use std::sync::LazyLock;
-
-/// Topic of a fixed answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Topic {
-    /// "Hi."
-    Greeting,
-    /// "Thanks!"
-    Thanks,
-    /// The identity of OpenAgents.
-    Identity,
-    /// The capabilities of OpenAgents, and how prompts are routed.
-    Capabilities,
-    /// The agents that OpenAgents can delegate to.
-    Delegates,
-    /// One agent.
-    Agent(Target),
-    /// A title or a summary of this session.
-    Title,
-}
 
 /// Maximum number of words in a prompt that is only talk.
 const WORDS: usize = 30;
@@ -34,68 +14,40 @@ const WORDS: usize = 30;
 /// Maximum number of words in a question about an agent; longer ones are about its work.
 const ABOUT: usize = 14;
 
-static GREETING: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("greeting"));
-static THANKS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("thanks"));
-static AGREED: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("agreed"));
-static FILLER: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("filler"));
-static ABOUT_AN_AGENT: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("agent"));
-static PHRASES: LazyLock<[(Topic, Phrases); 4]> = LazyLock::new(|| {
-    [
-        (Topic::Identity, Phrases::read("identity")),
-        (Topic::Delegates, Phrases::read("delegates")),
-        (Topic::Capabilities, Phrases::read("capabilities")),
-        (Topic::Title, Phrases::read("title")),
-    ]
-});
+static GREETING: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("greeting"));
+static THANKS: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("thanks"));
+static AGREED: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("agreed"));
+static FILLER: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("filler"));
+static ABOUT_AN_AGENT: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("agent"));
+static ABOUT_US: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("about"));
 
-impl Topic {
-    /// Returns the reason shown for the route.
-    pub(super) fn reason(&self) -> &'static str {
-        match self {
-            Self::Greeting | Self::Thanks => "Small talk is answered by OpenAgents.",
-            Self::Identity | Self::Capabilities => "Questions about OpenAgents are answered by OpenAgents.",
-            Self::Delegates | Self::Agent(_) => "Questions about agents are answered by OpenAgents.",
-            Self::Title => "Titles and summaries are written by OpenAgents.",
-        }
-    }
+/// Returns whether every sentence of a prompt is small talk or asks about OpenAgents or its agents.
+pub(super) fn is_talk(prompt: &Prompt, names: &Names) -> bool {
+    prompt.words <= WORDS
+        && !prompt.sentences.is_empty()
+        && prompt.sentences.iter().all(|sentence| is_talk_sentence(sentence, names))
 }
 
-/// Returns the topic of a prompt in which every sentence is talk.
-pub(super) fn topic(prompt: &Prompt, names: &Names) -> Option<Topic> {
-    if prompt.words > WORDS {
-        return None;
-    }
-    let topics = prompt.sentences.iter().map(|sentence| of(sentence, names));
-    let topics = topics.collect::<Option<Vec<_>>>()?;
-    // "Hello! What can you do?"
-    let courtesy = |topic: &Topic| matches!(topic, Topic::Greeting | Topic::Thanks);
-    topics.iter().find(|topic| !courtesy(topic)).or(topics.first()).cloned()
-}
-
-fn of(sentence: &Sentence, names: &Names) -> Option<Topic> {
+fn is_talk_sentence(sentence: &Sentence, names: &Names) -> bool {
     let texts = [sentence.whole.as_str(), sentence.request.as_str()];
-    if texts.into_iter().any(|text| is_only(text, &GREETING)) {
-        return Some(Topic::Greeting);
-    }
     let says_thanks = THANKS.strip_start(&sentence.whole).is_some() && !sentence.asks && !is_work(sentence);
-    if says_thanks || is_only(&sentence.whole, &AGREED) {
-        return Some(Topic::Thanks);
-    }
-    let phrase = PHRASES.iter().find(|(_, phrases)| texts.into_iter().any(|text| phrases.are_in(text)));
-    if let Some((topic, _)) = phrase
-        && is_general(&sentence.whole)
+    if says_thanks
+        || is_only(&sentence.whole, &AGREED)
+        || texts.into_iter().any(|text| is_only(text, &GREETING))
     {
-        return Some(topic.clone());
+        return true;
     }
-    let asks_about_us = sentence.asks || KNOWS.strip_start(&sentence.whole).is_some();
-    if asks_about_us && sentence.whole.contains("openagents") && is_general(&sentence.whole) {
-        return Some(Topic::Capabilities);
+    if !is_general(&sentence.whole) {
+        return false;
     }
-    let named = names.first(&sentence.whole).filter(|_| is_general(&sentence.whole))?;
-    let words = sentence.whole.split_whitespace().count();
+    let asks_to_know = sentence.asks || KNOWS.strip_start(&sentence.whole).is_some();
+    let is_about_us = texts.into_iter().any(|text| ABOUT_US.are_in(text))
+        || asks_to_know && sentence.whole.contains("openagents");
     let asks = sentence.asks || ABOUT_AN_AGENT.strip_start(&sentence.request).is_some();
-    let is_about = words <= ABOUT && asks && ABOUT_AN_AGENT.are_in(&sentence.request);
-    (is_about || names.is_one(&sentence.request)).then_some(Topic::Agent(named))
+    let is_short = sentence.whole.split_whitespace().count() <= ABOUT;
+    let is_about_an_agent = names.first(&sentence.whole).is_some()
+        && (is_short && asks && ABOUT_AN_AGENT.are_in(&sentence.request) || names.is_one(&sentence.request));
+    is_about_us || is_about_an_agent
 }
 
 /// Returns whether a text mentions neither files nor code.

@@ -8,8 +8,8 @@ use super::{
 use openagents_core::update::Target;
 use std::sync::LazyLock;
 
-static WORK: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("work"));
-pub(super) static KNOWS: LazyLock<Phrases> = LazyLock::new(|| Phrases::read("knows"));
+static WORK: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("work"));
+pub(super) static KNOWS: LazyLock<Phrases> = LazyLock::new(|| Phrases::from_table("knows"));
 
 /// Returns the agent proposed for work, or `Some(None)` if none is named; `None` for a question.
 pub(super) fn work(prompt: &Prompt, names: &Names) -> Option<Option<Target>> {

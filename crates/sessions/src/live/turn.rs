@@ -5,10 +5,7 @@ use openagents_core::{
     model::PromptOptions,
     update::{Decision, RunState, SessionUpdate, Title, UserMessage},
 };
-use openagents_orchestration::{
-    explore::{ExploreRequest, PlannerChoice},
-    route::Topic,
-};
+use openagents_orchestration::explore::{ExploreRequest, PlannerChoice};
 use serde::Serialize;
 use serde_json::Value;
 use std::{
@@ -361,8 +358,6 @@ pub struct Choice {
 pub struct Reply {
     pub content: PromptContent,
     pub root: PathBuf,
-    /// The topic of a fixed reply; `None` for a question.
-    pub topic: Option<Topic>,
     pub decision: Decision,
     /// If no model words an answer, the findings alone are the answer.
     pub only_findings: bool,

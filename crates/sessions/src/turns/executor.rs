@@ -400,16 +400,16 @@ pub(crate) fn route_prompt(turns: &TurnContext, choice: Choice, session: &Arc<Se
     if options.question {
         let (decision, only_findings) = (question(), true);
         let root = exploration.root;
-        return Work::Inline(Box::new(Reply { content, root, topic: None, decision, only_findings }));
+        return Work::Inline(Box::new(Reply { content, root, decision, only_findings }));
     }
     if !turns.agent_settings().choose {
         return Work::Exploration(exploration);
     }
     let situation = turns.situation(session);
     // Attachments are not the user's words and do not affect routing.
-    let Route { decision, topic, prompt } = route(content.words(), &situation);
+    let Route { decision, prompt } = route(content.words(), &situation);
     // Without models and agents there is nothing to choose, except for small talk.
-    if !turns.runner.has_any() && topic.is_none() {
+    if !turns.runner.has_any() && decision.inline != Some(Inline::Answer) {
         return Work::Exploration(exploration);
     }
     session.append(vec![SessionUpdate::Routed(decision.clone())]);
@@ -423,7 +423,7 @@ pub(crate) fn route_prompt(turns: &TurnContext, choice: Choice, session: &Arc<Se
             let content = without_mention(&content, prompt);
             Work::Prompt(Prompt { provider, root, content, options })
         }
-        _ => Work::Inline(Box::new(Reply { content, root, topic, decision, only_findings: false })),
+        _ => Work::Inline(Box::new(Reply { content, root, decision, only_findings: false })),
     }
 }
 

@@ -341,15 +341,8 @@ pub(crate) fn reply_inline(
         let text = inline::show(&emit, &found, words, true);
         return PromptOutcome::new(RunState::Complete, text);
     }
-    let question = inline::InlineQuestion {
-        prompt: words,
-        topic: reply.topic.as_ref(),
-        decision: &reply.decision,
-        situation: &situation,
-        transcript: &transcript,
-    };
-    let loaded = runner.ready_model().map(|(model, _)| model).filter(|model| model.capabilities().loaded);
-    inline::answer(&question, loaded.as_ref(), &find, &emit, cancel)
+    let question = inline::InlineQuestion { prompt: words, decision: &reply.decision, situation: &situation };
+    inline::answer(&question, &find, &emit)
 }
 
 #[cfg(test)]

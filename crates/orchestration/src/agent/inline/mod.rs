@@ -1,70 +1,51 @@
 //! Answers by OpenAgents itself. The facts are fixed texts and need no model.
 
-mod spoken;
-mod texts;
-
-use crate::route::{Situation, Topic};
+use crate::route::Situation;
 use openagents_core::{
-    CancellationToken,
-    agent::{AgentEvent, Conversation, PromptOutcome, end_turn},
-    model::LanguageModel,
-    update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate, new_id},
+    agent::{AgentEvent, PromptOutcome, end_turn},
+    update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate, Target, new_id},
 };
-use std::sync::Arc;
 
 /// A prompt that OpenAgents answers itself.
 #[derive(Debug, Clone, Copy)]
 pub struct InlineQuestion<'a> {
     /// The user's prompt.
     pub prompt: &'a str,
-    /// Topic of a fixed answer; `None` for a question.
-    pub topic: Option<&'a Topic>,
     /// Why it is answered here.
     pub decision: &'a Decision,
     /// The available agents.
     pub situation: &'a Situation,
-    /// History of the session.
-    pub transcript: &'a Conversation,
 }
 
-/// Answers with a fixed text or with findings.
+/// The answer to small talk and to questions about OpenAgents and its agents, in the first person plural: several agents
+/// are behind every answer.
+const ABOUT: &str = "We are OpenAgents, the companion of the coding agents on this computer: we find what is in this \
+    folder and in its past sessions, and hand work over to a model or agent that you pick beside the prompt. Settings → \
+    Agents and Settings → Models list what is ready and what can be set up.";
+
+/// Answers with a fixed text or with findings, and calls no tool.
 ///
-/// `model` is a ready local model, if any; `find` searches for places that answer the prompt. Emits exactly one ending
-/// message, within 100 ms of a cancel; no tool is called.
+/// `find` searches for places that answer the prompt. Emits exactly one ending message.
 pub fn answer(
     question: &InlineQuestion<'_>,
-    model: Option<&Arc<dyn LanguageModel>>,
     find: &dyn Fn() -> Option<Findings>,
     emit: &(dyn Fn(AgentEvent) + Sync),
-    cancel: &CancellationToken,
 ) -> PromptOutcome {
-    let InlineQuestion { prompt, topic, decision, situation, transcript } = *question;
+    let InlineQuestion { prompt, decision, situation } = *question;
     let end = |text| end_turn(emit, RunState::Complete, text);
-    let text = match topic {
-        Some(Topic::Greeting) => texts::GREETING.to_owned(),
-        Some(Topic::Thanks) => texts::THANKS.to_owned(),
-        Some(Topic::Identity) => texts::IDENTITY.to_owned(),
-        Some(Topic::Capabilities) => texts::capabilities(situation),
-        Some(Topic::Delegates) => texts::delegates(situation),
-        Some(Topic::Agent(target)) => texts::agent(target, situation),
-        Some(Topic::Title) => {
-            let spoken = model.and_then(|model| spoken::speak(prompt, transcript, model, emit, cancel));
-            return spoken.unwrap_or_else(|| end(texts::title(transcript)));
+    if decision.inline == Some(Inline::Answer) {
+        return end(ABOUT.to_owned());
+    }
+    let found = find().unwrap_or_default();
+    let asks = decision.inline != Some(Inline::Guidance);
+    let answers = asks && !found.findings.is_empty();
+    if asks || !found.findings.is_empty() {
+        let text = show(emit, &found, prompt, answers);
+        if answers {
+            return PromptOutcome::new(RunState::Complete, text);
         }
-        None => {
-            let found = find().unwrap_or_default();
-            let asks = decision.inline != Some(Inline::Guidance);
-            let answers = asks && !found.findings.is_empty();
-            if asks || !found.findings.is_empty() {
-                let text = show(emit, &found, prompt, answers);
-                if answers {
-                    return PromptOutcome::new(RunState::Complete, text);
-                }
-            }
-            if asks { texts::unexplained(situation) } else { texts::guidance(decision, situation) }
-        }
-    };
-    end(text)
+    }
+    end(if asks { unexplained(situation) } else { guidance(decision, situation) })
 }
 
 /// Emits the findings for a prompt and returns the text. `ended`: the findings are the answer.
@@ -78,6 +59,42 @@ pub fn show(emit: &(dyn Fn(AgentEvent) + Sync), found: &Findings, prompt: &str, 
         ..AgentMessage::default()
     })));
     text
+}
+
+fn unexplained(situation: &Situation) -> String {
+    format!("A model on this computer, or an agent, could look further.\n\n{}", ways(situation, None))
+}
+
+fn guidance(decision: &Decision, situation: &Situation) -> String {
+    format!("{}\n\n{}", decision.reason, ways(situation, decision.instead_of.as_ref()))
+}
+
+/// Lists what the user can do about it.
+fn ways(situation: &Situation, wanted: Option<&Target>) -> String {
+    let mut ways = Vec::new();
+    let wants_an_agent =
+        matches!(wanted, Some(Target::Codex | Target::Claude | Target::Known(_) | Target::Custom(_)));
+    if wants_an_agent {
+        ways.push(
+            "Run `openagents doctor`, or open Settings → Agents: both say what to install or to sign in to."
+                .to_owned(),
+        );
+    } else {
+        ways.push("Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file.".to_owned());
+    }
+    if let Some(names) = ready_names(situation) {
+        ways.push(format!("Pick an agent beside the prompt: {names}."));
+    } else if !wants_an_agent {
+        ways.push("Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.".to_owned());
+    }
+    let ways: Vec<_> = ways.iter().map(|way| format!("- {way}")).collect();
+    format!("What you can do:\n\n{}", ways.join("\n"))
+}
+
+/// Joins the names of the ready agents; `None` if there are none.
+fn ready_names(situation: &Situation) -> Option<String> {
+    let names: Vec<_> = situation.ready().map(|candidate| candidate.name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 #[cfg(test)]
