@@ -1,7 +1,7 @@
 //! Runs one answer of a model on its own thread and emits its events as they arrive.
 
 use super::{
-    grounding::{Filter, Grounding},
+    grounding::Grounding,
     limits::{ACTIVITY_EVERY, ANSWER_BYTES, CANCEL_POLL, EVENTS_AHEAD},
 };
 use openagents_core::{
@@ -23,7 +23,7 @@ use std::{
 /// A complete answer.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// The unfiltered message, which the model reads in the next request.
+    /// Without the notes below it: the model reads it in the next request.
     pub(super) message: AssistantMessage,
     /// The text that was shown.
     pub(super) shown: String,
@@ -43,7 +43,8 @@ enum WorkerMessage {
     Done(Result<StopReason, ModelError>),
 }
 
-/// Runs `model` and emits its answer, filtered by `grounding`. Returns within 100 ms of a cancel.
+/// Runs `model` and emits its answer as it arrives, then what `grounding` could not confirm in it. Returns within 100 ms
+/// of a cancel.
 pub(super) fn ask(
     model: &Arc<dyn LanguageModel>,
     request: ModelRequest,
@@ -110,9 +111,6 @@ struct Reader<'a> {
     message_id: String,
     message: AssistantMessage,
     grounding: Option<&'a Grounding>,
-    filter: Option<Filter<'a>>,
-    /// Role of the text held by the filter.
-    role: TextRole,
     shown: String,
     bytes: usize,
     usage: Option<Usage>,
@@ -127,8 +125,6 @@ impl<'a> Reader<'a> {
             message_id: new_id(),
             message: AssistantMessage::default(),
             grounding,
-            filter: grounding.map(Filter::new),
-            role: TextRole::Answer,
             shown: String::new(),
             bytes: 0,
             usage: None,
@@ -162,15 +158,7 @@ impl<'a> Reader<'a> {
 
     fn push(&mut self, role: TextRole, text: &str) {
         self.bytes += text.len();
-        if role != self.role {
-            self.release();
-            self.filter = self.grounding.map(Filter::new);
-            self.role = role;
-        }
-        match self.filter.as_mut().map(|filter| filter.push(text)) {
-            None => self.pass(role, text),
-            Some(checked) => self.pass(role, &checked),
-        }
+        self.pass(role, text);
     }
 
     fn pass(&mut self, role: TextRole, text: &str) {
@@ -180,12 +168,6 @@ impl<'a> Reader<'a> {
         for piece in self.coalescer.push(Instant::now(), role, text) {
             self.tell(piece, false);
         }
-    }
-
-    /// Emits the text held by the filter.
-    fn release(&mut self) {
-        let held = self.filter.as_mut().map(Filter::finish).unwrap_or_default();
-        self.pass(self.role, &held);
     }
 
     fn show(&mut self, activity: Activity) {
@@ -228,18 +210,16 @@ impl<'a> Reader<'a> {
         let says_nothing = self.message.text.trim().is_empty();
         let is_whole = stop != StopReason::MaxTokens && !says_nothing;
         let asks = !self.message.calls.is_empty();
-        self.release();
         if !says_nothing && (!asks || stop == StopReason::MaxTokens) {
-            let postscript = self.filter.as_ref().map(Filter::postscript).unwrap_or_default();
-            self.pass(TextRole::Answer, &postscript);
+            let checked = self.grounding.map(|grounding| grounding.postscript(&self.message.text));
+            self.pass(TextRole::Answer, &checked.unwrap_or_default());
         }
         self.flush(is_whole && !asks);
         Answer { message: self.message, shown: self.shown, stop, usage: self.usage }
     }
 
-    /// Emits the held text and returns `reason`.
+    /// Emits the buffered text and returns `reason`.
     fn broken(mut self, reason: Broken) -> Broken {
-        self.release();
         self.flush(false);
         reason
     }

@@ -50,22 +50,10 @@ pub(super) const TITLE_PROMPT_CHARS: usize = 1_000;
 pub(super) const TITLE_CHARS: usize = 60;
 /// Number of words in a model's title.
 pub(super) const TITLE_WORDS: RangeInclusive<usize> = 1..=8;
-/// Length of the beginning of a session that a title is made from.
-pub(super) const TITLE_SOURCE_CHARS: usize = 100_000;
-
-/// Short answer without tools: token limit.
-pub(super) const SPOKEN_TOKENS: u32 = 200;
-/// Short answer without tools: time limit.
-pub(super) const SPOKEN_TIME: Duration = Duration::from_secs(60);
-/// Short answer without tools: length of the session's history in the request.
-pub(super) const SPOKEN_HISTORY_CHARS: usize = 6_000;
-
 /// Maximum number of citations opened per line; a looping model's answer has thousands.
 pub(super) const CITATIONS: usize = 200;
 /// Time limit for opening the citations of a turn; later ones are struck.
 pub(super) const CITATIONS_TIME: Duration = Duration::from_secs(15);
-/// Maximum number of words in a citation before its line numbers: `claude code session`.
-pub(super) const CITATION_WORDS: usize = 3;
 /// Lines before and after a cited span that also count.
 pub(super) const LINES_AROUND: u64 = 5;
 /// Shortest shared prefix of two related words, in characters: `config` and `configuration`.
