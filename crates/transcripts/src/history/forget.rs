@@ -82,7 +82,7 @@ impl History {
         };
         let own = self.roots.iter().filter(|(other, _)| *other == provider);
         // A busy database yields no sessions.
-        let is_database = matches!(provider, Provider::Opencode | Provider::Goose);
+        let is_database = formats::spec(provider).is_database;
         own.into_iter().all(|(_, root)| is_reachable(root))
             && (!is_database
                 || self.discover(Some(provider), budget).iter().any(|folder| !folder.files.is_empty()))
@@ -94,7 +94,7 @@ impl History {
 fn is_gone(row: &Transcript) -> bool {
     let path = &row.file_path;
     if path.parent().is_some_and(Path::is_file) {
-        let opened = formats::of(row.provider).open(row.files());
+        let opened = (formats::spec(row.provider).open)(row.files());
         return opened.is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     }
     !path.exists()

@@ -14,11 +14,130 @@ use openagents_core::budget::Budget;
 use std::{
     collections::HashMap,
     ffi::OsString,
-    fmt::Debug,
     io,
     ops::Range,
     path::{Path, PathBuf},
 };
+
+/// One agent's format: a row of the table in [`super::formats`]. Readers never fail on a bad line: they skip and count
+/// it.
+#[derive(Debug)]
+pub(crate) struct FormatSpec {
+    pub(super) provider: Provider,
+    pub(super) root: fn(&Environment<'_>) -> Option<PathBuf>,
+    /// The folders with older names, or in the editors that it extends.
+    pub(super) other_roots: fn(&Environment<'_>) -> Vec<PathBuf>,
+    /// The subfolders in which its sessions change, each including everything below it; the empty name is the agent's
+    /// folder itself, without its subfolders.
+    pub(super) watched: &'static [&'static str],
+    /// Sessions are rows of databases, which may be busy.
+    pub(super) is_database: bool,
+    /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
+    pub(super) discover: fn(&Path, &Budget) -> Vec<LogFile>,
+    /// Returns whether a session without a logged directory may have run in a folder: the log's path contains the
+    /// folder's name in a form that other folders may share.
+    pub(super) may_have_run_in: fn(log: &Path, folder: &Path) -> bool,
+    /// Returns whether a session without a known directory may have run in a folder or below it: the log's path does
+    /// not rule it out.
+    pub(super) may_have_run_below: fn(log: &Path, folder: &Path) -> bool,
+    /// Returns titles stored outside the logs, by session id.
+    pub(super) names: fn(&Path) -> HashMap<String, OutsideName>,
+    /// Opens a session as lines, numbered the way evidence refers to them.
+    pub(super) open: fn(SessionFiles<'_>) -> io::Result<OpenLog>,
+    pub(super) decoder: fn(SessionFiles<'_>, Locate<'_>, &Budget) -> Box<dyn Decoder>,
+    /// Returns a decoder that reads less of the session than `decoder`, which has to determine the lines that count.
+    pub(super) single_lines: Option<fn() -> Box<dyn Decoder>>,
+    /// Returns the tree that the records of a log form, if any.
+    pub(super) tree: fn(SessionFiles<'_>) -> Option<Tree>,
+    /// Replaces the lines that the tree drops.
+    pub(super) undone: Option<UndoneLines>,
+    /// Replaces [`summary::summarise`].
+    pub(super) own_summary: Option<fn(&LogFile, Locate<'_>, &Budget) -> Summarised>,
+    /// Reads token usage, if the lines count tokens per request.
+    pub(super) request_usage: Option<UsageOf>,
+}
+
+impl FormatSpec {
+    /// Creates a line-based format without a folder and without special rules.
+    pub(super) const fn new(
+        provider: Provider,
+        discover: fn(&Path, &Budget) -> Vec<LogFile>,
+        decoder: fn(SessionFiles<'_>, Locate<'_>, &Budget) -> Box<dyn Decoder>,
+    ) -> Self {
+        Self {
+            provider,
+            root: |_| None,
+            other_roots: |_| vec![],
+            watched: &[],
+            is_database: false,
+            discover,
+            may_have_run_in: |_, _| false,
+            may_have_run_below: |_, _| true,
+            names: |_| HashMap::new(),
+            open: lines::open_all,
+            decoder,
+            single_lines: None,
+            tree: |_| None,
+            undone: None,
+            own_summary: None,
+            request_usage: None,
+        }
+    }
+
+    /// Returns the lines that the user undid, among those that begin in a range of byte offsets; empty for formats that
+    /// are not line-based, where the open log has them.
+    pub(super) fn taken_back(
+        &self,
+        files: SessionFiles<'_>,
+        range: Range<u64>,
+        budget: &Budget,
+    ) -> TakenBack {
+        match self.undone {
+            Some(undone) => undone(files, range, budget),
+            None => (self.tree)(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default(),
+        }
+    }
+
+    /// Returns whether lines that begin before `offset` were undone by those after it, judging by the lines from `from`
+    /// on.
+    pub(super) fn takes_back_before(
+        &self,
+        files: SessionFiles<'_>,
+        from: u64,
+        offset: u64,
+        budget: &Budget,
+    ) -> bool {
+        if let Some(tree) = (self.tree)(files) {
+            return tree.takes_back_before(files, from, offset, budget);
+        }
+        let before = self.taken_back(files, from..offset, budget).before(offset);
+        self.taken_back(files, from..u64::MAX, budget).before(offset) != before
+    }
+
+    /// Summarises a session from its head and tail.
+    pub(super) fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
+        if let Some(summarise) = self.own_summary {
+            return summarise(file, locate, budget);
+        }
+        let decoder = (self.decoder)(file.files(), locate, budget);
+        let log = (self.open)(file.files()).map(|log| {
+            let taken_back =
+                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
+            (log, taken_back)
+        });
+        summary::summarise(self.provider, file, log, decoder, budget)
+    }
+
+    /// Returns a decoder for single lines that are known to count.
+    pub(super) fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
+        match self.single_lines {
+            Some(decoder) => decoder(),
+            None => (self.decoder)(files, &|_| None, budget),
+        }
+    }
+}
+
+type UndoneLines = fn(SessionFiles<'_>, Range<u64>, &Budget) -> TakenBack;
 
 /// A title that is stored outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,104 +147,26 @@ pub(crate) struct OutsideName {
     pub(crate) is_given: bool,
 }
 
-/// One agent's format. Readers never fail on a bad line: they skip and count it.
-pub(crate) trait Format: Debug + Sync {
-    fn provider(&self) -> Provider;
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf>;
-
-    /// Returns its other folders: those with older names, or in the editors that it extends.
-    fn other_roots(&self, _environment: &Environment<'_>) -> Vec<PathBuf> {
-        vec![]
-    }
-
-    /// Returns the subfolders in which its sessions change, each including everything below it; the empty name is the
-    /// agent's folder itself, without its subfolders.
-    fn watched(&self) -> &'static [&'static str];
-
-    /// Finds all sessions below the agent's folder, or as many as the budget allows; opens no log.
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile>;
-
-    /// Returns whether a session without a logged directory may have run in `folder`: its path contains the folder's
-    /// name in a form that other folders may share.
-    fn may_have_run_in(&self, _log: &Path, _folder: &Path) -> bool {
-        false
-    }
-
-    /// Returns whether a session without a known directory may have run in `folder` or below it: its path does not rule
-    /// it out.
-    fn may_have_run_below(&self, _log: &Path, _folder: &Path) -> bool {
-        true
-    }
-
-    /// Returns titles stored outside the logs, by session id.
-    fn names(&self, _root: &Path) -> HashMap<String, OutsideName> {
-        HashMap::new()
-    }
-
-    /// Opens a session as lines, numbered the way evidence refers to them.
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        lines::open_all(files)
-    }
-
-    /// Returns the tree that the records of a log form, if any.
-    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
-        None
-    }
-
-    /// Returns the lines that the user undid, among those that begin in a range of byte offsets; empty for formats that
-    /// are not line-based, where the open log has them.
-    fn taken_back(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        self.tree(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default()
-    }
-
-    /// Returns whether lines that begin before `offset` were undone by those after it, judging by the lines from `from`
-    /// on.
-    fn takes_back_before(&self, files: SessionFiles<'_>, from: u64, offset: u64, budget: &Budget) -> bool {
-        if let Some(tree) = self.tree(files) {
-            return tree.takes_back_before(files, from, offset, budget);
-        }
-        let before = self.taken_back(files, from..offset, budget).before(offset);
-        self.taken_back(files, from..u64::MAX, budget).before(offset) != before
-    }
-
-    /// Summarises a session from its head and tail.
-    fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
-        let decoder = self.decoder(file.files(), locate, budget);
-        let log = self.open(file.files()).map(|log| {
-            let taken_back =
-                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
-            (log, taken_back)
-        });
-        summary::summarise(self.provider(), file, log, decoder, budget)
-    }
-
-    /// Returns how to read token usage, if the lines count tokens per request.
-    fn request_usage(&self) -> Option<UsageOf> {
-        None
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder>;
-
-    /// Returns a decoder for single lines that are known to count. It may read less of the session than
-    /// [`Format::decoder`], which has to determine those lines.
-    fn line_decoder(&self, files: SessionFiles<'_>, budget: &Budget) -> Box<dyn Decoder> {
-        self.decoder(files, &|_| None, budget)
-    }
-}
-
-// The environment variables that locate an agent's folder.
-
 /// Looks up environment variables; an empty value counts as unset.
 pub(crate) struct Environment<'a>(pub(super) &'a dyn Fn(&str) -> Option<OsString>);
 
 impl Environment<'_> {
     /// Returns the folder that a variable names.
-    pub(crate) fn folder(&self, name: &str) -> Option<PathBuf> {
-        (self.0)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    pub(crate) fn folder(&self, variable: &str) -> Option<PathBuf> {
+        (self.0)(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
     pub(crate) fn beneath_home(&self, name: &str) -> Option<PathBuf> {
         Some(self.folder("HOME")?.join(name))
+    }
+
+    /// Returns the folder that a variable names, otherwise the folder `name` below the home folder.
+    pub(crate) fn folder_or(&self, variable: &str, name: &str) -> Option<PathBuf> {
+        self.folder(variable).or_else(|| self.beneath_home(name))
+    }
+
+    /// Returns the folder in which programs keep their data.
+    pub(crate) fn data_home(&self) -> Option<PathBuf> {
+        self.folder_or("XDG_DATA_HOME", ".local/share")
     }
 }

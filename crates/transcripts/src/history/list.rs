@@ -132,7 +132,7 @@ impl History {
         let sources = self.sources(provider);
         let discover = |(): &mut (), at: usize| {
             let Source { format, root, .. } = &sources[at];
-            Some(format.discover(root, budget))
+            Some((format.discover)(root, budget))
         };
         let found = parallel::map(sources.len(), limits::LIST_THREADS, || true, || (), discover);
         let folder = |(source, files): (Source, Option<Vec<LogFile>>)| Folder {
@@ -196,7 +196,7 @@ impl History {
         // Names are stored outside the logs and may change independently.
         for logs in folders {
             let Source { provider, format, root } = &logs[0].folder.source;
-            let names = format.names(root);
+            let names = (format.names)(root);
             for row in listing.rows.iter_mut().filter(|row| !names.is_empty() && row.provider == *provider) {
                 if let Some(name) = names.get(&row.id).filter(|name| name.is_given || !row.named) {
                     row.title = Some(name.text.clone());
@@ -263,8 +263,8 @@ pub(super) fn is_of(scope: &mut WorktreeScope, row: &Transcript) -> bool {
     match &row.cwd {
         Some(cwd) => scope.holds(cwd),
         None => {
-            let format = formats::of(row.provider);
-            scope.folders().iter().any(|folder| format.may_have_run_in(&row.file_path, folder))
+            let format = formats::spec(row.provider);
+            scope.folders().iter().any(|folder| (format.may_have_run_in)(&row.file_path, folder))
         }
     }
 }
@@ -359,12 +359,10 @@ impl History {
         let beside = globs(known::files_beside(provider));
         let mut found = BTreeMap::new();
         for Source { format, root, .. } in self.sources(Some(provider)) {
-            let logs: HashSet<PathBuf> = format
-                .discover(&root, budget)
-                .into_iter()
-                .flat_map(|file| file.earlier.into_iter().chain([file.path]))
-                .collect();
-            for folder in format.watched().iter().filter(|folder| !folder.is_empty()) {
+            let files = (format.discover)(&root, budget).into_iter();
+            let logs: HashSet<PathBuf> =
+                files.flat_map(|file| file.earlier.into_iter().chain([file.path])).collect();
+            for folder in format.watched.iter().filter(|folder| !folder.is_empty()) {
                 let walk = WalkBuilder::new(root.join(folder)).standard_filters(false).build();
                 let files = walk.filter_map(Result::ok).take_while(|_| !budget.spent()).take(LOOKED_AT);
                 for file in files.filter(|file| file.file_type().is_some_and(|kind| kind.is_file())) {

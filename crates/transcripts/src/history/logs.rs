@@ -2,7 +2,7 @@
 //! excluded.
 
 use super::{
-    format::Format,
+    format::FormatSpec,
     formats,
     index::{MemoryIndex, TranscriptIndex},
     roots::HistoryRoots,
@@ -62,7 +62,7 @@ impl History {
                 "" => (source.root.clone(), false),
                 name => (source.root.join(name), true),
             };
-            source.format.watched().iter().map(folder).collect::<Vec<_>>()
+            source.format.watched.iter().map(folder).collect::<Vec<_>>()
         };
         self.sources(None).into_iter().flat_map(folders).collect()
     }
@@ -142,11 +142,11 @@ impl WorkspaceLimit {
 pub(crate) struct Source {
     pub(crate) provider: Provider,
     pub(crate) root: PathBuf,
-    pub(crate) format: &'static dyn Format,
+    pub(crate) format: &'static FormatSpec,
 }
 
 impl Source {
     pub(crate) fn new(provider: Provider, root: PathBuf) -> Self {
-        Self { provider, root, format: formats::of(provider) }
+        Self { provider, root, format: formats::spec(provider) }
     }
 }

@@ -107,7 +107,7 @@ impl History {
     }
 
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
-        self.source(transcript)?.format.open(transcript.files())
+        (self.source(transcript)?.format.open)(transcript.files())
     }
 
     /// Returns the source with the folder of a transcript.
@@ -124,16 +124,12 @@ impl History {
         let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
         let locate = |id: &str| {
             let found = || {
-                source
-                    .format
-                    .discover(&source.root, budget)
-                    .into_iter()
-                    .map(|file| (file.id, file.path))
-                    .collect()
+                let files = (source.format.discover)(&source.root, budget).into_iter();
+                files.map(|file| (file.id, file.path)).collect()
             };
             files.get_or_init(found).get(id).cloned()
         };
-        Ok(source.format.decoder(transcript.files(), &locate, budget))
+        Ok((source.format.decoder)(transcript.files(), &locate, budget))
     }
 
     /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` has the undone lines that the open
@@ -164,12 +160,12 @@ impl History {
         let mut origins = HashSet::new();
         let Some(original) = &transcript.continues else { return Some(origins) };
         let Source { format, root, .. } = self.source(transcript).ok()?;
-        let file = format.discover(&root, budget).into_iter().find(|file| file.id == *original)?;
+        let file = (format.discover)(&root, budget).into_iter().find(|file| file.id == *original)?;
         if transcript.first_line.is_none() {
             return Some(origins);
         }
         let mut decoder = format.line_decoder(file.files(), budget);
-        let mut lines = Lines::new(format.open(file.files()).ok()?, limits::LINE, limits::COPIED);
+        let mut lines = Lines::new((format.open)(file.files()).ok()?, limits::LINE, limits::COPIED);
         while let Ok(Some(line)) = lines.next(budget) {
             let text = line.text();
             let events = Node::parse_object(&text).and_then(|node| decoder.record(&node, line.number));
@@ -190,7 +186,7 @@ impl History {
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;
         let source = self.source(transcript).ok()?;
-        let name = source.format.names(&source.root).remove(&transcript.id);
+        let name = (source.format.names)(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
         let logged = || source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title;
         match name {

@@ -21,9 +21,9 @@ impl HistoryRoots {
     fn from_lookup(lookup: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let environment = Environment(lookup);
         let roots = |provider| {
-            let format = formats::of(provider);
-            let others = format.other_roots(&environment);
-            (provider, format.root(&environment).into_iter().chain(others).collect::<Vec<_>>())
+            let format = formats::spec(provider);
+            let others = (format.other_roots)(&environment);
+            (provider, (format.root)(&environment).into_iter().chain(others).collect::<Vec<_>>())
         };
         Self(Provider::ALL.into_iter().map(roots).filter(|(_, roots)| !roots.is_empty()).collect())
     }

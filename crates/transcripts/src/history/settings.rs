@@ -197,11 +197,11 @@ impl ExclusionCheck<'_> {
 
     /// Returns whether a session without a known directory may have run in an excluded folder.
     fn may_hold(&self, provider: Provider, log: &Path) -> bool {
-        let format = formats::of(provider);
+        let format = formats::spec(provider);
         let mut folders = self.scopes.iter().flat_map(|(workspace, scope)| {
             std::iter::once(workspace.as_path()).chain(scope.folders().iter().map(PathBuf::as_path))
         });
-        folders.any(|folder| format.may_have_run_below(log, folder))
+        folders.any(|folder| (format.may_have_run_below)(log, folder))
     }
 
     /// Returns a hash of the current state of a log and of the excluded folders. It reveals neither: nothing else is

@@ -23,7 +23,7 @@ impl History {
     /// Adds up the tokens of all sessions of an agent, including hidden ones; `None` if its lines do not count them by
     /// request. Blocks.
     pub fn token_usage(&self, provider: Provider, budget: &Budget) -> Option<UsageTotal> {
-        formats::of(provider).request_usage().map(|usage_of| {
+        formats::spec(provider).request_usage.map(|usage_of| {
             let query = Query { provider: Some(provider), all: true, ..Query::default() };
             let listing = self.list(&query, budget);
             let read = |(): &mut (), at: usize| self.requests(usage_of, &listing.rows[at], budget).ok();

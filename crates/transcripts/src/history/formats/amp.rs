@@ -14,12 +14,11 @@ use crate::{
         action::{self, Outcome},
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
-        format::{Environment, Format},
         json::Node,
         lines::OpenLog,
-        log_file::{Locate, LogFile, millis},
+        log_file::{LogFile, millis},
         title,
-        transcript::{Provider, SessionFiles},
+        transcript::SessionFiles,
     },
     limits,
 };
@@ -32,43 +31,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[derive(Debug)]
-pub(crate) struct Amp;
-
-impl Format for Amp {
-    fn provider(&self) -> Provider {
-        Provider::Amp
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        let threads = || {
-            let data = environment.folder("XDG_DATA_HOME");
-            Some(data.or_else(|| environment.beneath_home(".local/share"))?.join("amp/threads"))
-        };
-        environment.folder("AMP_THREADS_DIR").or_else(threads)
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &[""]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        let thread = |(path, name): (PathBuf, String)| {
-            let id = name.strip_suffix(".json").filter(|id| id.starts_with("T-"))?;
-            LogFile::stat(path, id, false, false)
-        };
-        entries(root, budget).filter_map(thread).collect()
-    }
-
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        open(files.newest)
-    }
-
-    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(AmpDecoder::default())
-    }
-}
-
 // Decodes one message.
 
 const TOOLS: FileTools = FileTools {
@@ -77,7 +39,7 @@ const TOOLS: FileTools = FileTools {
 };
 
 #[derive(Default)]
-struct AmpDecoder {
+pub(super) struct AmpDecoder {
     facts: SessionFacts,
 }
 
@@ -188,7 +150,16 @@ struct Numbered {
     message_id: usize,
 }
 
-fn open(path: &Path) -> io::Result<OpenLog> {
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let thread = |(path, name): (PathBuf, String)| {
+        let id = name.strip_suffix(".json").filter(|id| id.starts_with("T-"))?;
+        LogFile::stat(path, id, false, false)
+    };
+    entries(root, budget).filter_map(thread).collect()
+}
+
+pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    let path = files.newest;
     let bytes = file::read_document(path, limits::DOCUMENT)?;
     Ok(unfolded(&file::text(&bytes)).into_log())
 }

@@ -10,11 +10,9 @@ use crate::{
         action::Outcome,
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TouchedFile},
-        format::{Environment, Format},
         json::Node,
-        log_file::{Locate, LogFile, dated_origin, is_uuid, millis},
+        log_file::{LogFile, dated_origin, is_uuid, millis},
         title,
-        transcript::{Provider, SessionFiles},
     },
     limits,
 };
@@ -24,31 +22,6 @@ use std::{
     fs,
     path::{Path, PathBuf},
 };
-
-#[derive(Debug)]
-pub(crate) struct Copilot;
-
-impl Format for Copilot {
-    fn provider(&self) -> Provider {
-        Provider::Copilot
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.folder("COPILOT_HOME").or_else(|| environment.beneath_home(".copilot"))
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["session-state"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover(root, budget)
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(CopilotDecoder::new(facts(files.newest)))
-    }
-}
 
 // Decodes a session event by event.
 
@@ -69,7 +42,7 @@ struct Models {
     counted: Option<String>,
 }
 
-struct CopilotDecoder {
+pub(super) struct CopilotDecoder {
     facts: SessionFacts,
     models: Models,
     /// Calls that wait for a permission, by the id of its request.
@@ -79,7 +52,8 @@ struct CopilotDecoder {
 
 impl CopilotDecoder {
     /// `described` holds the facts stored next to the log.
-    fn new(described: SessionFacts) -> Self {
+    pub(super) fn new(log: &Path) -> Self {
+        let described = facts(log);
         Self { facts: described, models: Models::default(), asked: HashMap::new(), intents: HashSet::new() }
     }
 
@@ -261,7 +235,7 @@ fn exit_code(text: &str) -> Option<i32> {
 
 const EVENTS: &str = "events.jsonl";
 
-fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(entries) = fs::read_dir(root.join("session-state")) else { return files };
     for (at, entry) in entries.flatten().enumerate() {

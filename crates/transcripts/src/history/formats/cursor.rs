@@ -12,12 +12,11 @@ use crate::{
     history::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind},
-        format::{Environment, Format},
         json::Node,
         lines::{self, OpenLog},
-        log_file::{Locate, LogFile, is_uuid},
+        log_file::{LogFile, is_uuid},
         title,
-        transcript::{Provider, SessionFiles},
+        transcript::SessionFiles,
     },
     limits,
 };
@@ -27,43 +26,6 @@ use std::{
     io,
     path::{Path, PathBuf},
 };
-
-#[derive(Debug)]
-pub(crate) struct Cursor;
-
-impl Format for Cursor {
-    fn provider(&self) -> Provider {
-        Provider::Cursor
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.beneath_home(".cursor")
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["projects"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover(root, budget)
-    }
-
-    fn may_have_run_in(&self, log: &Path, folder: &Path) -> bool {
-        may_have_run_in(log, folder)
-    }
-
-    fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
-        may_have_run_below(log, folder)
-    }
-
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        open(files.newest)
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(CursorDecoder::new(workspace(files.newest)))
-    }
-}
 
 // Decodes one message, or a part of one.
 
@@ -75,13 +37,13 @@ const IMAGE: &str = "[Image]";
 /// Replaces a thought.
 const REDACTED: &str = "[REDACTED]";
 
-struct CursorDecoder {
+pub(super) struct CursorDecoder {
     facts: SessionFacts,
 }
 
 impl CursorDecoder {
-    fn new(cwd: Option<PathBuf>) -> Self {
-        Self { facts: SessionFacts { cwd, ..SessionFacts::default() } }
+    pub(super) fn new(log: &Path) -> Self {
+        Self { facts: SessionFacts { cwd: workspace(log), ..SessionFacts::default() } }
     }
 }
 
@@ -156,7 +118,7 @@ const TRANSCRIPTS: &str = "agent-transcripts";
 /// File in a project's folder with the path of its workspace, once the workspace is trusted.
 const TRUSTED: &str = ".workspace-trusted";
 
-fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (project, _) in entries(&root.join("projects"), budget) {
         let transcripts = project.join(TRANSCRIPTS);
@@ -187,7 +149,7 @@ fn workspace(log: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether a session's project has the name of a folder. Other folders may have the same name.
-fn may_have_run_in(log: &Path, folder: &Path) -> bool {
+pub(super) fn may_have_run_in(log: &Path, folder: &Path) -> bool {
     let project = project(log).and_then(Path::file_name).and_then(|name| name.to_str());
     project
         .zip(folder.to_str())
@@ -195,7 +157,7 @@ fn may_have_run_in(log: &Path, folder: &Path) -> bool {
 }
 
 /// Returns whether the name of a session's project may stand for a folder or one below it.
-fn may_have_run_below(log: &Path, folder: &Path) -> bool {
+pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
     project(log).and_then(Path::file_name).is_none_or(|project| folder::may_be_below(project, folder))
 }
 
@@ -206,7 +168,8 @@ fn project(log: &Path) -> Option<&Path> {
 // Unfolds a text transcript into the records of the JSON form: each part of a message is a record, at the line where
 // it begins.
 
-fn open(path: &Path) -> io::Result<OpenLog> {
+pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    let path = files.newest;
     if path.extension().is_none_or(|extension| extension != "txt") {
         return lines::open(path);
     }

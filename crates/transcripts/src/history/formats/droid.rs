@@ -11,64 +11,35 @@ use crate::{
     history::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
-        format::{Environment, Format},
         json::Node,
-        log_file::{Locate, LogFile, millis},
+        log_file::{LogFile, millis},
         title,
-        transcript::{Provider, SessionFiles},
     },
     limits,
 };
 use openagents_core::{budget::Budget, file};
 use std::path::{Path, PathBuf};
 
-#[derive(Debug)]
-pub(crate) struct Droid;
-
-impl Format for Droid {
-    fn provider(&self) -> Provider {
-        Provider::Droid
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.beneath_home(".factory")
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["sessions"]
-    }
-
-    /// Finds `sessions/<name of a workspace>/<uuid>.jsonl`, in older versions `sessions/<uuid>.jsonl`.
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        let sessions = root.join("sessions");
-        let workspaces = entries(&sessions, budget).map(|(workspace, _)| workspace);
-        let mut files = Vec::new();
-        for folder in std::iter::once(sessions.clone()).chain(workspaces) {
-            let log = |(path, name): (PathBuf, String)| {
-                LogFile::stat(path, name.strip_suffix(".jsonl")?, false, false)
-            };
-            files.extend(entries(&folder, budget).filter_map(log));
-        }
-        files
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(DroidDecoder::new(files.newest))
-    }
+/// Finds `sessions/<name of a workspace>/<uuid>.jsonl`, in older versions `sessions/<uuid>.jsonl`.
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let sessions = root.join("sessions");
+    let workspaces = entries(&sessions, budget).map(|(workspace, _)| workspace);
+    let log =
+        |(path, name): (PathBuf, String)| LogFile::stat(path, name.strip_suffix(".jsonl")?, false, false);
+    let folders = std::iter::once(sessions.clone()).chain(workspaces);
+    folders.flat_map(|folder| entries(&folder, budget).filter_map(log).collect::<Vec<_>>()).collect()
 }
-
-// Decodes one line.
 
 const TOOLS: FileTools =
     FileTools { reads: &["Read"], edits: &["Edit", "MultiEdit", "Create", "Write", "ApplyPatch"] };
 
-struct DroidDecoder {
+pub(super) struct DroidDecoder {
     facts: SessionFacts,
 }
 
 impl DroidDecoder {
     /// Decodes the log at `path`; reads its settings.
-    fn new(path: &Path) -> Self {
+    pub(super) fn new(path: &Path) -> Self {
         let bytes =
             file::read_bounded(&path.with_extension("settings.json"), limits::MANIFEST).unwrap_or_default();
         let text = file::text(&bytes);

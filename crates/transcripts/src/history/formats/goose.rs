@@ -12,13 +12,12 @@ use crate::{
     history::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
-        format::{Environment, Format},
         json::Node,
         lines::OpenLog,
-        log_file::{Locate, LogFile, millis},
+        log_file::{LogFile, millis},
         sqlite::{self, Columns, Remembered, SessionStamps, number, text},
         title,
-        transcript::{Provider, SessionFiles},
+        transcript::SessionFiles,
     },
     limits,
 };
@@ -32,36 +31,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[derive(Debug)]
-pub(crate) struct Goose;
-
-impl Format for Goose {
-    fn provider(&self) -> Provider {
-        Provider::Goose
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        let moved = environment.folder("GOOSE_PATH_ROOT").map(|root| root.join("data"));
-        moved.or_else(|| environment.beneath_home(".local/share/goose"))
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["sessions"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover(&root.join("sessions/sessions.db"), budget)
-    }
-
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        open(files.newest)
-    }
-
-    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(GooseDecoder::default())
-    }
-}
-
 // Decodes one record.
 
 /// One tool both reads and edits; its argument `command` says which.
@@ -74,7 +43,7 @@ const EDITING: [&str; 3] = ["write", "str_replace", "insert"];
 const DEFAULT_NAMES: [&str; 3] = ["CLI Session", "New Chat", "New Session"];
 
 #[derive(Default)]
-struct GooseDecoder {
+pub(super) struct GooseDecoder {
     facts: SessionFacts,
 }
 
@@ -187,7 +156,8 @@ struct Message<'a> {
 
 static FOUND: Remembered<Vec<LogFile>> = Remembered::new();
 
-fn discover(database: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let database = &root.join("sessions/sessions.db");
     let found = FOUND.read(database, budget, |connection| {
         let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(vec![]) };
         let mut stamps = SessionStamps::new(connection, &["messages"], "created_timestamp", "content_json")?;
@@ -210,7 +180,8 @@ fn discover(database: &Path, budget: &Budget) -> Vec<LogFile> {
 }
 
 /// Opens the session at `<database>/<id>`.
-fn open(path: &Path) -> io::Result<OpenLog> {
+pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    let path = files.newest;
     let (database, id) = LogFile::database_and_id(path)?;
     let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
     let records = sqlite::read_database(database, &budget, |connection| {

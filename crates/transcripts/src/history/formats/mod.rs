@@ -1,4 +1,4 @@
-//! The formats of the agents, one folder each.
+//! The formats of the agents, a file or a folder each.
 
 mod amp;
 mod calls;
@@ -10,29 +10,156 @@ mod copilot;
 mod cursor;
 mod droid;
 mod folder;
-mod gemini;
 mod goose;
 mod opencode;
 mod pi;
 mod qwen;
 mod records;
 
-use super::{format::Format, transcript::Provider};
+use super::{format::FormatSpec, transcript::Provider};
 
-pub(super) fn of(provider: Provider) -> &'static dyn Format {
-    match provider {
-        Provider::Codex => &codex::Codex,
-        Provider::ClaudeCode => &claude::Claude,
-        Provider::Gemini => &gemini::Gemini,
-        Provider::Qwen => &qwen::Qwen,
-        Provider::Copilot => &copilot::Copilot,
-        Provider::Pi => &pi::Pi,
-        Provider::OpenClaw => &pi::OpenClaw,
-        Provider::Cursor => &cursor::Cursor,
-        Provider::Amp => &amp::Amp,
-        Provider::Cline => &cline::Cline,
-        Provider::Droid => &droid::Droid,
-        Provider::Opencode => &opencode::Opencode,
-        Provider::Goose => &goose::Goose,
+pub(super) fn spec(provider: Provider) -> &'static FormatSpec {
+    &FORMATS[provider as usize]
+}
+
+/// In the order of [`Provider`].
+static FORMATS: [FormatSpec; Provider::ALL.len()] =
+    [
+        FormatSpec {
+            root: |environment| environment.folder_or("CODEX_HOME", ".codex"),
+            watched: &["sessions", "archived_sessions"],
+            names: codex::names,
+            single_lines: Some(|| Box::new(codex::CodexDecoder::of_single_lines())),
+            undone: Some(codex::taken_back),
+            own_summary: Some(codex::summarise),
+            ..FormatSpec::new(Provider::Codex, codex::discover, |files, locate, budget| {
+                Box::new(codex::CodexDecoder::new(files, locate, budget))
+            })
+        },
+        FormatSpec {
+            root: |environment| environment.folder_or("CLAUDE_CONFIG_DIR", ".claude"),
+            watched: &["projects"],
+            may_have_run_below: claude::may_have_run_below,
+            single_lines: Some(|| Box::new(claude::ClaudeDecoder::of_single_lines())),
+            tree: |_| Some(claude::TREE),
+            own_summary: Some(|file, _, budget| claude::summarise(file, budget)),
+            request_usage: Some(claude::request_usage),
+            ..FormatSpec::new(Provider::ClaudeCode, claude::discover, |files, _, budget| {
+                Box::new(claude::ClaudeDecoder::new(files.newest, budget))
+            })
+        },
+        FormatSpec {
+            root: |environment| {
+                let replaced = environment.folder("GEMINI_CLI_HOME").map(|home| home.join(".gemini"));
+                replaced.or_else(|| environment.beneath_home(".gemini"))
+            },
+            watched: &["tmp"],
+            open: chats::open,
+            ..FormatSpec::new(Provider::Gemini, chats::discover, |files, _, _| {
+                Box::new(chats::ChatDecoder::new(chats::workspace(files.newest)))
+            })
+        },
+        FormatSpec {
+            root: |environment| {
+                let runtime = environment.folder("QWEN_RUNTIME_DIR");
+                runtime.or_else(|| environment.folder_or("QWEN_HOME", ".qwen"))
+            },
+            watched: &["projects", "tmp"],
+            open: qwen::open,
+            tree: qwen::tree,
+            ..FormatSpec::new(Provider::Qwen, qwen::discover, |files, _, _| qwen::decoder(files))
+        },
+        FormatSpec {
+            root: |environment| environment.folder_or("COPILOT_HOME", ".copilot"),
+            watched: &["session-state"],
+            ..FormatSpec::new(Provider::Copilot, copilot::discover, |files, _, _| {
+                Box::new(copilot::CopilotDecoder::new(files.newest))
+            })
+        },
+        FormatSpec {
+            root: |environment| environment.folder_or("PI_CODING_AGENT_DIR", ".pi/agent"),
+            watched: &["sessions"],
+            tree: |_| Some(pi::TREE),
+            ..FormatSpec::new(Provider::Pi, pi::discover, |_, _, _| Box::new(pi::PiDecoder::new(|text| text)))
+        },
+        FormatSpec {
+            root: |environment| environment.folder_or("OPENCLAW_STATE_DIR", ".openclaw"),
+            other_roots: |environment| {
+                let moved = environment.folder("OPENCLAW_STATE_DIR").is_some();
+                environment.beneath_home(".clawdbot").filter(|_| !moved).into_iter().collect()
+            },
+            watched: &["agents"],
+            tree: |_| Some(pi::OPENCLAW_TREE),
+            ..FormatSpec::new(Provider::OpenClaw, pi::discover_openclaw, |_, _, _| {
+                Box::new(pi::PiDecoder::new(pi::typed))
+            })
+        },
+        FormatSpec {
+            root: |environment| environment.beneath_home(".cursor"),
+            watched: &["projects"],
+            may_have_run_in: cursor::may_have_run_in,
+            may_have_run_below: cursor::may_have_run_below,
+            open: cursor::open,
+            ..FormatSpec::new(Provider::Cursor, cursor::discover, |files, _, _| {
+                Box::new(cursor::CursorDecoder::new(files.newest))
+            })
+        },
+        FormatSpec {
+            root: |environment| {
+                let threads = environment.folder("AMP_THREADS_DIR");
+                threads.or_else(|| Some(environment.data_home()?.join("amp/threads")))
+            },
+            watched: &[""],
+            open: amp::open,
+            ..FormatSpec::new(Provider::Amp, amp::discover, |_, _, _| Box::new(amp::AmpDecoder::default()))
+        },
+        FormatSpec {
+            root: cline::root,
+            other_roots: cline::other_roots,
+            watched: &["", "tasks", "sessions"],
+            open: cline::open,
+            ..FormatSpec::new(Provider::Cline, cline::discover, |files, _, _| {
+                Box::new(cline::ClineDecoder::new(files.newest))
+            })
+        },
+        FormatSpec {
+            root: |environment| environment.beneath_home(".factory"),
+            watched: &["sessions"],
+            ..FormatSpec::new(Provider::Droid, droid::discover, |files, _, _| {
+                Box::new(droid::DroidDecoder::new(files.newest))
+            })
+        },
+        FormatSpec {
+            root: opencode::root,
+            other_roots: opencode::other_roots,
+            watched: &["", "storage"],
+            is_database: true,
+            open: opencode::open,
+            ..FormatSpec::new(Provider::Opencode, opencode::discover, |_, _, _| {
+                Box::new(opencode::OpencodeDecoder::default())
+            })
+        },
+        FormatSpec {
+            root: |environment| {
+                let moved = environment.folder("GOOSE_PATH_ROOT").map(|root| root.join("data"));
+                moved.or_else(|| environment.beneath_home(".local/share/goose"))
+            },
+            watched: &["sessions"],
+            is_database: true,
+            open: goose::open,
+            ..FormatSpec::new(Provider::Goose, goose::discover, |_, _, _| {
+                Box::new(goose::GooseDecoder::default())
+            })
+        },
+    ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_have_order_of_providers() {
+        assert_eq!(FORMATS.each_ref().map(|format| format.provider), Provider::ALL);
+        assert_eq!(Provider::ALL.map(|provider| spec(provider).provider), Provider::ALL);
     }
 }

@@ -11,79 +11,14 @@ use crate::history::{
     action::{self, Outcome},
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TitleRank},
-    format::{Environment, Format},
     json::Node,
-    log_file::{Locate, LogFile, dated_origin, millis, origin},
+    log_file::{LogFile, dated_origin, millis, origin},
     taken_back::Parent,
     title,
-    transcript::{Provider, SessionFiles},
     tree::{self, Tree, TreePlace},
 };
 use openagents_core::{budget::Budget, text::joined};
 use std::path::{Path, PathBuf};
-
-#[derive(Debug)]
-pub(crate) struct Pi;
-
-impl Format for Pi {
-    fn provider(&self) -> Provider {
-        Provider::Pi
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.folder("PI_CODING_AGENT_DIR").or_else(|| environment.beneath_home(".pi/agent"))
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["sessions"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        of_pi(root, budget)
-    }
-
-    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
-        Some(TREE)
-    }
-
-    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(PiDecoder::new(|text| text))
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct OpenClaw;
-
-impl Format for OpenClaw {
-    fn provider(&self) -> Provider {
-        Provider::OpenClaw
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.folder("OPENCLAW_STATE_DIR").or_else(|| environment.beneath_home(".openclaw"))
-    }
-
-    fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
-        let moved = environment.folder("OPENCLAW_STATE_DIR").is_some();
-        environment.beneath_home(".clawdbot").filter(|_| !moved).into_iter().collect()
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["agents"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        of_openclaw(root, budget)
-    }
-
-    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
-        Some(TREE_OF_OPENCLAW)
-    }
-
-    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(PiDecoder::new(typed))
-    }
-}
 
 // Decodes one entry.
 
@@ -96,10 +31,10 @@ const GATEWAY: &str = "openclaw";
 const EXITED: &str = "Command exited with code ";
 
 /// The tree of pi's log.
-const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place, is_prompt };
+pub(super) const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place, is_prompt };
 
 /// The tree of OpenClaw's log, which may start again several times without a rewind.
-const TREE_OF_OPENCLAW: Tree = Tree { place: place_after_previous, ..TREE };
+pub(super) const OPENCLAW_TREE: Tree = Tree { place: place_after_previous, ..TREE };
 
 fn place(entry: &Node<'_>) -> Option<TreePlace> {
     let parent = match tree::parent(entry, "parentId") {
@@ -121,14 +56,14 @@ fn is_prompt(entry: &Node<'_>) -> bool {
     entry.get("message").is_some_and(|message| message.text("role") == Some("user"))
 }
 
-struct PiDecoder {
+pub(super) struct PiDecoder {
     facts: SessionFacts,
     /// Returns the typed part of a user's text.
     typed: fn(&str) -> &str,
 }
 
 impl PiDecoder {
-    fn new(typed: fn(&str) -> &str) -> Self {
+    pub(super) fn new(typed: fn(&str) -> &str) -> Self {
         Self { facts: SessionFacts::default(), typed }
     }
 
@@ -250,7 +185,7 @@ fn outcome(message: &Node<'_>, text: &str) -> Option<Outcome> {
 // of OpenClaw. A log of OpenClaw that was reset or deleted is archived under another suffix:
 // `<uuid>.jsonl.reset.<time>`.
 
-fn of_pi(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (workspace, _) in entries(&root.join("sessions"), budget) {
         logs(&workspace, false, budget, &mut files);
@@ -258,7 +193,7 @@ fn of_pi(root: &Path, budget: &Budget) -> Vec<LogFile> {
     files
 }
 
-fn of_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn discover_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (agent, _) in entries(&root.join("agents"), budget) {
         logs(&agent.join("sessions"), true, budget, &mut files);
@@ -300,7 +235,7 @@ fn id_of(stem: &str) -> &str {
 // Strips the text that OpenClaw puts around a prompt: system notes, facts about the sender, and the time.
 
 /// Returns the typed part of a user's message; empty if there is none.
-fn typed(text: &str) -> &str {
+pub(super) fn typed(text: &str) -> &str {
     let mut rest = text.trim();
     loop {
         let shorter = after_time(rest).or_else(|| after_facts(rest)).or_else(|| after_system(rest));

@@ -5,20 +5,18 @@
 
 use super::{
     calls,
-    chats::{self, ChatDecoder},
+    chats::{self, ChatDecoder, TOOLS},
 };
 use crate::{
     history::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
-        format::{Environment, Format},
-        formats::chats::TOOLS,
         json::Node,
         lines::{self, OpenLog},
-        log_file::{Locate, LogFile, dated_origin, millis, origin},
+        log_file::{LogFile, dated_origin, millis, origin},
         taken_back::Parent,
         title,
-        transcript::{Provider, SessionFiles},
+        transcript::SessionFiles,
         tree::{self, Tree, TreePlace},
     },
     limits,
@@ -28,47 +26,6 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
 };
-
-#[derive(Debug)]
-pub(crate) struct Qwen;
-
-impl Format for Qwen {
-    fn provider(&self) -> Provider {
-        Provider::Qwen
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        let placed = environment.folder("QWEN_RUNTIME_DIR").or_else(|| environment.folder("QWEN_HOME"));
-        placed.or_else(|| environment.beneath_home(".qwen"))
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["projects", "tmp"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        let mut files = discover(root, budget);
-        files.extend(crate::history::formats::chats::discover(root, budget));
-        files
-    }
-
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        if is_of_2025(files.newest) { chats::open(files) } else { lines::open_all(files) }
-    }
-
-    fn tree(&self, files: SessionFiles<'_>) -> Option<Tree> {
-        (!is_of_2025(files.newest)).then_some(TREE)
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        if is_of_2025(files.newest) {
-            // Its folder is named after a hash of the workspace's path, which is recorded nowhere else.
-            Box::new(ChatDecoder::new(None))
-        } else {
-            Box::new(QwenDecoder::new(is_of_subagent(files.newest)))
-        }
-    }
-}
 
 // Decodes a session line by line. Half of the lines are telemetry, which repeats calls and tokens.
 
@@ -228,8 +185,25 @@ enum Kind {
     Subagent,
 }
 
-fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
-    let mut files = Vec::new();
+pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    if is_of_2025(files.newest) { chats::open(files) } else { lines::open_all(files) }
+}
+
+pub(super) fn tree(files: SessionFiles<'_>) -> Option<Tree> {
+    (!is_of_2025(files.newest)).then_some(TREE)
+}
+
+pub(super) fn decoder(files: SessionFiles<'_>) -> Box<dyn Decoder> {
+    if is_of_2025(files.newest) {
+        // Its folder is named after a hash of the workspace's path, which is recorded nowhere else.
+        Box::new(ChatDecoder::new(None))
+    } else {
+        Box::new(QwenDecoder::new(is_of_subagent(files.newest)))
+    }
+}
+
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    let mut files = chats::discover(root, budget);
     let Ok(projects) = fs::read_dir(root.join("projects")) else { return files };
     for project in projects.flatten() {
         let chats = project.path().join("chats");

@@ -160,7 +160,7 @@ fn joined(node: &Node<'_>) -> String {
 // Reads the parts of a transcript's lines.
 
 /// How the lines of a transcript form a tree.
-pub(super) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
+pub(crate) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
 fn place(line: &Node<'_>) -> Option<TreePlace> {
     // Sub-agents of 1.0 have their own trees in the same log.

@@ -6,75 +6,25 @@
 mod decoder;
 mod summary;
 
+pub(super) use self::{
+    decoder::{ClaudeDecoder, TREE},
+    summary::{request_usage, summarise},
+};
+
 use super::folder;
 use crate::{
-    history::{
-        decoder::Decoder,
-        format::{Environment, Format},
-        log_file::{Locate, LogFile, Summarised, is_uuid},
-        transcript::{Provider, SessionFiles, UsageOf},
-        tree::Tree,
-    },
+    history::log_file::{LogFile, is_uuid},
     limits,
 };
 use openagents_core::budget::Budget;
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-#[derive(Debug)]
-pub(crate) struct Claude;
-
-impl Format for Claude {
-    fn provider(&self) -> Provider {
-        Provider::ClaudeCode
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        environment.folder("CLAUDE_CONFIG_DIR").or_else(|| environment.beneath_home(".claude"))
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["projects"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover(root, budget)
-    }
-
-    fn summarise(&self, file: &LogFile, _locate: Locate<'_>, budget: &Budget) -> Summarised {
-        summary::summarise(file, budget)
-    }
-
-    fn tree(&self, _files: SessionFiles<'_>) -> Option<Tree> {
-        Some(decoder::TREE)
-    }
-
-    fn request_usage(&self) -> Option<UsageOf> {
-        Some(summary::request_usage)
-    }
-
-    fn may_have_run_below(&self, log: &Path, folder: &Path) -> bool {
-        may_have_run_below(log, folder)
-    }
-
-    fn decoder(&self, files: SessionFiles<'_>, _locate: Locate<'_>, budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::ClaudeDecoder::new(files.newest, budget))
-    }
-
-    fn line_decoder(&self, _files: SessionFiles<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::ClaudeDecoder::of_single_lines())
-    }
-}
-
-// Finds transcripts: `projects/<slug>/<uuid>.jsonl`, and those of sub-agents: `agent-<id>.jsonl` in the same folder
-// (2.0) or below `<uuid>/subagents/` (2.1). No other file is a session.
+use std::{fs, path::Path};
 
 /// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
 const SUBAGENT_DEPTH: usize = 4;
 
-fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+/// Finds `projects/<slug>/<uuid>.jsonl`, and sub-agents: `agent-<id>.jsonl` in the same folder (2.0) or below
+/// `<uuid>/subagents/` (2.1). No other file is a session.
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(entries) = fs::read_dir(root.join("projects")) else { return files };
     for project in entries.flatten() {
@@ -119,7 +69,7 @@ fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFi
 }
 
 /// Returns whether the name of a session's project may stand for a folder or one below it.
-fn may_have_run_below(log: &Path, folder: &Path) -> bool {
+pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
     let is_project = |path: &&Path| path.parent().is_some_and(|parent| parent.ends_with("projects"));
     let project = log.ancestors().find(is_project).and_then(Path::file_name);
     project.is_none_or(|project| folder::may_be_below(project, folder))

@@ -304,7 +304,7 @@ struct Usage {
 }
 
 /// Returns the usage that a line reports for a request; `None` for most lines.
-pub(super) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
+pub(crate) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
     // Quotes in text are escaped, so only a key matches.
     memmem::find(line, b"\"usage\"")?;
     let Line { message: Message { id, usage }, request_id } = serde_json::from_slice(line).ok()?;

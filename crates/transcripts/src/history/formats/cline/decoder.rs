@@ -1,24 +1,21 @@
 //! Decodes one message.
 
-use super::{
-    super::calls::{self, FileTools},
-    unfold,
-};
 use crate::history::{
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TitleRank},
+    formats::calls::{self, FileTools},
     json::Node,
     log_file::millis,
     title,
 };
 use std::path::{Path, PathBuf};
 
-const TOOLS: FileTools = FileTools { reads: &["read_file"], edits: &unfold::EDITS };
+const TOOLS: FileTools = FileTools { reads: &["read_file"], edits: &super::EDITS };
 
 /// Precedes the workspace in the description of the environment.
 const CWD: &str = "# Current Working Directory (";
 
-pub(super) struct ClineDecoder {
+pub(crate) struct ClineDecoder {
     facts: SessionFacts,
     /// The log is from the CLI, not from the editor.
     of_command: bool,
@@ -26,11 +23,11 @@ pub(super) struct ClineDecoder {
 
 impl ClineDecoder {
     /// Decodes the log at `path`. The id of a task is its creation time, or a ULID in later versions.
-    pub(super) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         let id = path.parent().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let created_at = millis(id.map(Node::Number).as_ref());
         let facts = SessionFacts { created_at, ..SessionFacts::default() };
-        Self { facts, of_command: unfold::is_of_command(path) }
+        Self { facts, of_command: super::is_of_command(path) }
     }
 
     /// Reads the record about a CLI session.
@@ -68,7 +65,7 @@ impl ClineDecoder {
                     events.push(if self.of_command || block.flag("is_error") {
                         calls::result(number, at, id, output.to_owned(), Some(!block.flag("is_error")))
                     } else {
-                        calls::ended(number, at, id, output.to_owned(), unfold::outcome(tool, output))
+                        calls::ended(number, at, id, output.to_owned(), super::outcome(tool, output))
                     });
                     if !self.of_command {
                         typed.extend(in_result(tool, output));

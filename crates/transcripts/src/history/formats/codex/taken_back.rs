@@ -4,7 +4,7 @@
 //! counts. Older versions appended `thread_rolled_back`, with the number of turns, to the same file.
 
 use super::{
-    discover::base_id_of,
+    base_id_of,
     record::{self, Item},
 };
 use crate::{
@@ -32,7 +32,7 @@ struct Base {
     offset: Option<u64>,
 }
 
-pub(super) fn taken_back(files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+pub(crate) fn taken_back(files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
     let mut taken_back = TakenBack::default();
     if !files.earlier.is_empty() {
         let _ = reverted(files, budget, &mut taken_back);

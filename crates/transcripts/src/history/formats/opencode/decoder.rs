@@ -13,7 +13,7 @@ use openagents_core::text::joined;
 use std::path::PathBuf;
 
 #[derive(Default)]
-pub(super) struct OpencodeDecoder {
+pub(crate) struct OpencodeDecoder {
     facts: SessionFacts,
 }
 

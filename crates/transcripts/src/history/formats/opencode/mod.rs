@@ -8,14 +8,11 @@ mod tables;
 mod tree;
 mod unfold;
 
-use super::{folder::entries, opencode::tables::Generation};
-use crate::history::{
-    decoder::Decoder,
-    format::{Environment, Format},
-    lines::OpenLog,
-    log_file::{Locate, LogFile},
-    transcript::{Provider, SessionFiles},
-};
+pub(super) use self::decoder::OpencodeDecoder;
+
+use self::tables::Generation;
+use super::folder::entries;
+use crate::history::{format::Environment, lines::OpenLog, log_file::LogFile, transcript::SessionFiles};
 use openagents_core::budget::Budget;
 use std::{
     collections::HashMap,
@@ -23,48 +20,24 @@ use std::{
     path::{Path, PathBuf},
 };
 
-#[derive(Debug)]
-pub(crate) struct Opencode;
-
-impl Format for Opencode {
-    fn provider(&self) -> Provider {
-        Provider::Opencode
-    }
-
-    fn root(&self, environment: &Environment<'_>) -> Option<PathBuf> {
-        let data = environment.folder("XDG_DATA_HOME");
-        Some(data.or_else(|| environment.beneath_home(".local/share"))?.join("opencode"))
-    }
-
-    fn other_roots(&self, environment: &Environment<'_>) -> Vec<PathBuf> {
-        let database = environment.folder("OPENCODE_DB").filter(|path| path.as_os_str() != ":memory:");
-        // A relative path is relative to the data folder.
-        let path = |path: PathBuf| Some(self.root(environment).unwrap_or_default().join(path));
-        database.and_then(path).filter(|path| path.is_absolute()).into_iter().collect()
-    }
-
-    fn watched(&self) -> &'static [&'static str] {
-        &["", "storage"]
-    }
-
-    fn discover(&self, root: &Path, budget: &Budget) -> Vec<LogFile> {
-        discover(root, budget)
-    }
-
-    fn open(&self, files: SessionFiles<'_>) -> io::Result<OpenLog> {
-        if tree::is_session(files.newest) { tree::open(files.newest) } else { tables::open(files.newest) }
-    }
-
-    fn decoder(&self, _files: SessionFiles<'_>, _locate: Locate<'_>, _budget: &Budget) -> Box<dyn Decoder> {
-        Box::new(decoder::OpencodeDecoder::default())
-    }
+pub(super) fn root(environment: &Environment<'_>) -> Option<PathBuf> {
+    Some(environment.data_home()?.join("opencode"))
 }
 
-// Finds sessions in the databases `opencode.db` and `opencode-<channel>.db` and in `storage/`, which remains when its
-// sessions move into a database.
+pub(super) fn other_roots(environment: &Environment<'_>) -> Vec<PathBuf> {
+    let database = environment.folder("OPENCODE_DB").filter(|path| path.as_os_str() != ":memory:");
+    // A relative path is relative to the data folder.
+    let path = database.map(|path| root(environment).unwrap_or_default().join(path));
+    path.filter(|path| path.is_absolute()).into_iter().collect()
+}
 
-/// Finds the sessions in a data folder, or in one database.
-fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
+    if tree::is_session(files.newest) { tree::open(files.newest) } else { tables::open(files.newest) }
+}
+
+/// Finds the sessions in a data folder, or in one database. A data folder has the databases `opencode.db` and
+/// `opencode-<channel>.db`, and `storage/`, which remains when its sessions move into a database.
+pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     if root.is_file() {
         return newest(tables::discover(root, budget));
     }
@@ -95,7 +68,7 @@ fn newest(found: Vec<(Generation, LogFile)>) -> Vec<LogFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{History, HistoryRoots, MemoryIndex, Query};
+    use crate::history::{History, HistoryRoots, MemoryIndex, Provider, Query};
     use openagents_core::CancellationToken;
     use rusqlite::Connection;
     use std::{sync::Arc, time::Duration};
