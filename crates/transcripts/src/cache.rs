@@ -19,7 +19,6 @@ use std::{
     },
 };
 
-/// Name of the file in the data folder.
 const FILE: &str = "transcripts.sqlite";
 
 const CACHE: CacheFile = CacheFile {
@@ -101,7 +100,6 @@ impl TranscriptCache {
         version
     }
 
-    /// Removes deleted rows from the file and its log.
     fn scrub(&self) {
         let is_done = self.with(|connection| match CacheFile::is_unscrubbed(connection)? {
             true => CacheFile::scrub(connection, ""),
@@ -193,7 +191,6 @@ impl TranscriptIndex for TranscriptCache {
     }
 }
 
-/// Returns size, modification time and row of every transcript below a folder.
 fn transcripts(connection: &Connection, root: &str) -> rusqlite::Result<Vec<(u64, i64, String)>> {
     // One range of the primary key: everything that starts with `root/`.
     let (from, to) = (format!("{root}/"), format!("{root}0"));

@@ -15,7 +15,6 @@ const UNSCRUBBED: &str = "CREATE TABLE unscrubbed (since_ms INTEGER NOT NULL) ST
 /// The name, version and schema of a cache file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CacheFile {
-    /// Name for the log message when the file is recreated.
     pub(crate) what: &'static str,
     /// A file of another version counts as damaged.
     pub(crate) version: u32,
@@ -77,7 +76,6 @@ impl CacheFile {
         transaction.execute("INSERT INTO unscrubbed VALUES (?1)", [now_ms()]).map(drop)
     }
 
-    /// Returns whether deleted rows may still be read from the file.
     pub(crate) fn is_unscrubbed(connection: &Connection) -> rusqlite::Result<bool> {
         connection.query_row("SELECT EXISTS (SELECT 1 FROM unscrubbed)", [], |row| row.get(0))
     }

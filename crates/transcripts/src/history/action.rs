@@ -4,7 +4,6 @@ use super::json::Node;
 use crate::limits;
 use serde_json::Value;
 
-/// Tools of all agents that run a shell command.
 const SHELLS: [&str; 15] = [
     "shell",
     "shell_command",

@@ -55,13 +55,11 @@ pub(crate) struct SessionFacts {
 /// Decodes the lines of one log: repairs lines damaged by a crash, and marks events that the user has undone.
 pub(super) struct LogDecoder {
     pub(super) decoder: Box<dyn Decoder>,
-    /// Checks each record.
     survey: Option<LogSurvey>,
     taken_back: TakenBack,
     /// Origins of the lines of the session that this one was copied from; `None` if that session is gone, so that no
     /// other session has its lines.
     copied: Option<HashSet<u64>>,
-    /// The line of each origin.
     seen: HashMap<u64, u64>,
 }
 
@@ -90,7 +88,6 @@ impl LogDecoder {
         Self { copied, ..self }
     }
 
-    /// Checks each record for data that the reader does not know.
     pub(super) fn surveying(self, survey: LogSurvey) -> Self {
         Self { survey: Some(survey), ..self }
     }
@@ -169,13 +166,11 @@ pub(super) fn records(line: &str) -> (Vec<&str>, bool) {
     (records, true)
 }
 
-/// Returns the byte offset at which the object at the start of a text ends.
 fn object_end(text: &str) -> Option<usize> {
     let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
     (text.starts_with('{') && values.next()?.is_ok()).then(|| values.byte_offset())
 }
 
-/// Returns whether a text consists only of objects.
 fn is_records(text: &str) -> bool {
     Deserializer::from_str(text).into_iter::<IgnoredAny>().all(|value| value.is_ok())
 }

@@ -110,8 +110,6 @@ impl Digest {
     }
 }
 
-// Facts of a transcript with their lines: touched files, commands, messages and open tasks.
-
 /// Facts of one transcript, each list in line order.
 #[derive(Debug, Default)]
 pub struct Facts {
@@ -134,7 +132,6 @@ pub struct Fact<T> {
     pub at: Option<i64>,
     /// See [`Event::origin`].
     pub origin: Option<u64>,
-    /// Id of the tool call.
     call: Option<String>,
     /// The fact itself.
     pub what: T,

@@ -114,7 +114,6 @@ impl FormatSpec {
         self.taken_back(files, from..u64::MAX, budget).before(offset) != before
     }
 
-    /// Summarises a session from its head and tail.
     pub(super) fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
         if let Some(summarise) = self.own_summary {
             return summarise(file, locate, budget);
@@ -139,7 +138,6 @@ impl FormatSpec {
 
 type UndoneLines = fn(SessionFiles<'_>, Range<u64>, &Budget) -> TakenBack;
 
-/// A title that is stored outside the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutsideName {
     pub(crate) text: String,
@@ -151,7 +149,6 @@ pub(crate) struct OutsideName {
 pub(crate) struct Environment<'a>(pub(super) &'a dyn Fn(&str) -> Option<OsString>);
 
 impl Environment<'_> {
-    /// Returns the folder that a variable names.
     pub(crate) fn folder(&self, variable: &str) -> Option<PathBuf> {
         (self.0)(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
@@ -165,7 +162,6 @@ impl Environment<'_> {
         self.folder(variable).or_else(|| self.beneath_home(name))
     }
 
-    /// Returns the folder in which programs keep their data.
     pub(crate) fn data_home(&self) -> Option<PathBuf> {
         self.folder_or("XDG_DATA_HOME", ".local/share")
     }

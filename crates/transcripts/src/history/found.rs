@@ -11,7 +11,6 @@ use super::{
 use openagents_core::{budget::Budget, terms::FoldedText};
 use std::sync::atomic::AtomicBool;
 
-/// One pass over sessions.
 pub(super) struct SearchPass<'a> {
     pub(super) wanted: &'a Wanted,
     /// The words to look up in an index.
@@ -29,7 +28,6 @@ pub(super) struct SearchPass<'a> {
 }
 
 impl<'a> SearchPass<'a> {
-    /// Returns a pass that finds as many matches as a query wants.
     pub(super) fn new(wanted: &'a Wanted, query: &'a SearchQuery, budget: &'a Budget) -> Self {
         Self {
             wanted,
@@ -47,13 +45,11 @@ impl<'a> SearchPass<'a> {
 /// Matches in one transcript.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Found {
-    /// Each with its fit.
     pub(super) matches: Vec<(TextFit, SearchMatch)>,
     pub(super) total: usize,
     pub(super) omitted: u64,
     pub(super) capped: bool,
     pub(super) finished: bool,
-    /// Maximum number of matches.
     most: usize,
     /// Number of matches by fit.
     fits: [usize; 3],

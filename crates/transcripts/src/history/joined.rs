@@ -52,7 +52,6 @@ impl<L: Positioned> Joined<L> {
         self.pieces.last().map_or(0, Piece::end)
     }
 
-    /// Returns the byte offset at which each file begins.
     pub(crate) fn starts(&self) -> Vec<u64> {
         self.pieces.iter().map(|piece| piece.start).collect()
     }

@@ -85,7 +85,6 @@ pub(super) fn files_beside(provider: Provider) -> &'static [String] {
     KNOWN.get(&provider).map_or(&[], |known| &known.files)
 }
 
-/// Finds unknown records and fields in one session.
 #[derive(Debug, Clone)]
 pub(crate) struct LogSurvey {
     provider: Provider,

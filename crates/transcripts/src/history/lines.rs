@@ -28,7 +28,6 @@ pub(crate) struct LogLine<'a> {
 }
 
 impl<'a> LogLine<'a> {
-    /// Returns the line with invalid UTF-8 replaced.
     pub(crate) fn text(&self) -> Cow<'a, str> {
         file::text(self.bytes)
     }
@@ -77,7 +76,6 @@ impl<R: Read> Lines<R> {
         self.extent
     }
 
-    /// Returns the byte offset of the next line.
     pub(crate) fn position(&self) -> u64 {
         self.offset
     }
@@ -257,7 +255,6 @@ impl Read for OpenLog {
     }
 }
 
-/// Opens the log of a session that consists of files of lines.
 pub(crate) fn open_all(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     if files.earlier.is_empty() {
         return open(files.newest);

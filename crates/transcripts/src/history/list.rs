@@ -143,7 +143,6 @@ impl History {
         sources.into_iter().zip(found).map(folder).collect()
     }
 
-    /// Takes the `wanted` logs from the cache and reads the others.
     fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
         let mut listing = Listing::default();
         let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
@@ -252,7 +251,6 @@ fn name_originals(rows: &mut [Transcript]) {
     }
 }
 
-/// Drops sessions that ran outside `workspace`, or in an unknown directory.
 fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
     let mut scope = WorktreeScope::new(workspace);
     rows.retain(|row| is_of(&mut scope, row));
@@ -291,8 +289,6 @@ fn read_unknown(unknown: &[Found<'_>], budget: &Budget) -> Vec<Option<Transcript
     let threads = thread::available_parallelism().map_or(1, usize::from).min(limits::LIST_THREADS);
     parallel::map(unknown.len(), threads, || !budget.spent(), || (), summarise)
 }
-
-// The directories that agents worked in, for the user to choose from.
 
 /// A directory that agents worked in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -346,8 +342,6 @@ fn workspace_of(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
     // A home folder under version control is not a project, but folders below it may be.
     git::repository_root(&real).filter(usable).or(Some(real)).filter(usable)
 }
-
-// The files in agents' session folders that no reader recognises, as a session or as a known file next to one.
 
 /// Maximum number of files that are checked below one folder.
 const LOOKED_AT: usize = 200_000;

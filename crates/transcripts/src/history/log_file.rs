@@ -14,7 +14,6 @@ use xxhash_rust::xxh32::xxh32;
 /// A log that was found but not opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogFile {
-    /// The newest file.
     pub(crate) path: PathBuf,
     /// The files before it, oldest first, if the agent continued in another file.
     pub(crate) earlier: Vec<PathBuf>,

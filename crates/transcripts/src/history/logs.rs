@@ -135,9 +135,6 @@ impl WorkspaceLimit {
     }
 }
 
-// The sessions of one agent on this machine.
-
-/// An agent's folder and how to read it.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) provider: Provider,

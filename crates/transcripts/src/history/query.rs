@@ -99,8 +99,6 @@ pub struct SearchResult {
     pub unsearched: Unsearched,
 }
 
-// The pattern of `session.search`, with a fast pre-check of raw lines.
-
 #[derive(Debug)]
 pub(crate) struct Pattern {
     text: Regex,

@@ -110,7 +110,6 @@ impl History {
         (self.source(transcript)?.format.open)(transcript.files())
     }
 
-    /// Returns the source with the folder of a transcript.
     fn source(&self, transcript: &Transcript) -> io::Result<Source> {
         let provider = transcript.provider;
         let holds = |source: &Source| transcript.file_path.starts_with(&source.root);
@@ -244,8 +243,6 @@ pub(super) fn line_ends(log: &mut OpenLog, range: Range<u64>, budget: &Budget) -
         log.consume(counted);
     }
 }
-
-// Finds text in one transcript, as the user sees it.
 
 impl History {
     /// Returns the lines, from 1, with `text` in a prompt, an answer, a thought, or a call and its result, ignoring

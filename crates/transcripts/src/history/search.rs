@@ -380,9 +380,6 @@ fn keep_within(rows: &mut Vec<(Transcript, Candidates)>, file: u64, total: u64) 
     kept < found
 }
 
-// Chooses what a search reads: for indexed sessions, the lines with the words; for others, everything. Reads such
-// lines.
-
 /// The lines of a transcript to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Candidates {

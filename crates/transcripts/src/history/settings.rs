@@ -88,9 +88,8 @@ impl ExcludedSessions {
     }
 }
 
-// Decides which sessions the user has excluded. In doubt, a session counts as excluded.
-
 /// The exclusions of a history, shared by its clones.
+/// In doubt, a session counts as excluded.
 #[derive(Debug, Default)]
 pub(super) struct Exclusions(RwLock<ExcludedSessions>);
 
@@ -103,7 +102,6 @@ impl Exclusions {
         self.0.read().clone()
     }
 
-    /// Returns whether all sessions of an agent are excluded.
     pub(super) fn have(&self, provider: Provider) -> bool {
         self.0.read().agents.contains(&provider)
     }

@@ -3,7 +3,6 @@
 
 use std::{collections::HashMap, ops::Range};
 
-/// The lines of a log that the user undid.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TakenBack {
     /// Byte offsets at which such lines begin, in order and without overlap.
@@ -11,7 +10,6 @@ pub(crate) struct TakenBack {
 }
 
 impl TakenBack {
-    /// Adds the lines that begin in a range.
     pub(crate) fn add(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -24,7 +22,6 @@ impl TakenBack {
         self.ranges.splice(first..last, [joined]);
     }
 
-    /// Returns the lines that begin before an offset.
     pub(crate) fn before(mut self, offset: u64) -> Self {
         self.ranges.retain(|range| range.start < offset);
         self.ranges.iter_mut().for_each(|range| range.end = range.end.min(offset));
@@ -36,7 +33,6 @@ impl TakenBack {
         if self.ranges.is_empty() { other() } else { self }
     }
 
-    /// Returns whether the line that begins at an offset was undone.
     pub(crate) fn contains(&self, offset: u64) -> bool {
         let at = self.ranges.partition_point(|range| range.end <= offset);
         self.ranges.get(at).is_some_and(|range| range.contains(&offset))

@@ -72,13 +72,10 @@ fn first_heading(plan: &str) -> Option<&str> {
     (!heading.is_empty()).then_some(heading)
 }
 
-// Strips text that agents add to a user's turn, with two tables for all agents.
-//
-// The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
-// session list) up to November 2026. Unknown tags are kept, because a user may write about `<div>`.
-
 /// Tags around generated text, of Codex, of Claude Code and of the others; `*` stands for a family of tags. Text after
 /// the closing tag is kept.
+/// The rows are from Codex (`codex-rs`, contextual user fragments) and Claude Code (the first-prompt rule of its
+/// session list) up to November 2026. Unknown tags are kept, because a user may write about `<div>`.
 const ENVELOPES: [&str; 3] = [
     "\
         INSTRUCTIONS|user_instructions|environment_context|env_context|permissions instructions|\
@@ -114,7 +111,6 @@ const DROPPED_WHOLE: &[&str] = &["Warmup", "No response requested."];
 const AGENTS_HEADING: &str = "# AGENTS.md instructions";
 const AGENTS_END: &str = "</INSTRUCTIONS>";
 
-/// Returns the text without generated parts; may be empty.
 pub(super) fn strip(text: &str) -> &str {
     let mut rest = text.trim();
     loop {

@@ -323,8 +323,6 @@ pub struct Listing {
     pub unread: usize,
 }
 
-// The tokens of requests to a model, as agents count them.
-
 /// Tokens of the requests to a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -355,7 +353,6 @@ impl AddAssign for TokenUsage {
     }
 }
 
-/// The token usage of a request, from one line of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestUsage {
     /// A hash of the request's ids. Several lines report the same request, also in copies of a session; the last one is

@@ -111,7 +111,6 @@ impl SearchText {
         self.terms.iter().filter(move |_| several).map(|term| term.typed.as_str())
     }
 
-    /// Returns false only if no text in this line of a log can match.
     pub(super) fn may_match(&self, line: &[u8]) -> bool {
         self.raw.may_match(line)
     }

@@ -26,7 +26,6 @@ pub(super) enum Wanted {
 }
 
 impl Wanted {
-    /// Parses a query; the error is one sentence.
     pub(super) fn new(query: &SearchQuery) -> Result<Self, String> {
         let pattern = &query.pattern;
         if query.kind == PatternKind::Typed {
@@ -75,7 +74,6 @@ impl Wanted {
         }
     }
 
-    /// Returns false only if no text in this line of a log can match.
     pub(super) fn may_match(&self, line: &[u8]) -> bool {
         match self {
             Self::Expression { whole, .. } => whole.may_match(line),
@@ -131,8 +129,6 @@ impl Wanted {
         self.typed()?.fit(transcript.title.as_deref()?)
     }
 }
-
-// The lines around a match, as the user would read them.
 
 #[derive(Clone, Copy)]
 pub(super) struct Position {

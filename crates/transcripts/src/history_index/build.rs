@@ -315,9 +315,6 @@ pub(super) fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::R
     Ok(())
 }
 
-// Forgets sessions that are gone or excluded, so that no trace of them can be read from the file.
-
-/// Provider and id of a session, as stored in the tables.
 type Session = (String, String);
 
 impl HistoryIndex {

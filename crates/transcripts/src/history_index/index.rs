@@ -9,7 +9,6 @@ use std::{
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-/// Name of the file in the data folder.
 pub(super) const FILE: &str = "history.db";
 
 /// The index; see the documentation of this module.
@@ -116,8 +115,6 @@ impl HistoryIndex {
         Ok(())
     }
 }
-
-// The tables of the index.
 
 pub(super) const INDEX: CacheFile = CacheFile {
     what: "the index of other agents' sessions",

@@ -401,8 +401,6 @@ struct Looked {
     next: Instant,
 }
 
-// Reports changes in the logs of other agents.
-
 /// Wakes a thread when something changes in the folders that exist.
 #[derive(Debug)]
 pub(super) struct LogWatch {

@@ -148,8 +148,6 @@ pub(super) fn appends(provider: Provider) -> bool {
     )
 }
 
-// Kinds of passages.
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -206,8 +204,6 @@ impl Kind {
     }
 }
 
-// The number of a passage in the index, made of its session, its line and its kind.
-
 /// Bits of the line: logs of more than four million lines are indexed up to there.
 const LINE: u32 = 22;
 /// Bits of the kind.
@@ -230,8 +226,6 @@ pub(super) fn parts(place: i64) -> (i64, u64, Kind) {
 pub(super) fn first(session: i64) -> i64 {
     session << (LINE + KIND)
 }
-
-// The text of a passage.
 
 /// The text or the action in a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -68,7 +68,6 @@ pub struct Passage {
 struct Wanted<'a> {
     text: SearchText,
     limit: usize,
-    /// Milliseconds since the epoch.
     now: i64,
     near: Option<&'a Path>,
 }
@@ -352,8 +351,6 @@ fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::R
     let words = words.words.iter().map(|word| format!(" OR \"{word}\""));
     Ok(format!("({quoted}{})", words.collect::<String>()))
 }
-
-// Finds lines by their words, for a search in the logs.
 
 /// Maximum number of lines for a search in the logs: the newest ones with all words.
 const NAMED_LINES: usize = 20_000;

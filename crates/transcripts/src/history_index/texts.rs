@@ -101,7 +101,6 @@ fn packed(block: &[PassageText]) -> Option<Vec<u8>> {
     zstd::bulk::compress(&serde_json::to_vec(block).ok()?, LEVEL).ok()
 }
 
-/// Returns the lines of a block; none if it is damaged.
 fn unpacked(block: &[u8]) -> Vec<PassageText> {
     let json = zstd::bulk::decompress(block, LARGEST);
     json.ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
@@ -136,8 +135,6 @@ pub(super) fn snippet(said: &[PassageText], wanted: &SearchText, cwd: Option<&Pa
         text: Some(format!("{before}{}", text::line(&text[from..], SNIPPET))),
     })
 }
-
-// The words of the index, for looking up the beginning of a word.
 
 /// Maximum number of words to which a beginning expands: the most frequent ones.
 const MOST: usize = 64;
@@ -202,9 +199,7 @@ pub(super) fn forget_unused(transaction: &Transaction<'_>) -> rusqlite::Result<(
     )
 }
 
-/// Words with one beginning.
 pub(super) struct Begun {
-    /// The most frequent ones.
     pub(super) words: Vec<String>,
     /// There may be more.
     pub(super) is_cut: bool,

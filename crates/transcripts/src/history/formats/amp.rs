@@ -31,8 +31,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes one message.
-
 const TOOLS: FileTools = FileTools {
     reads: &["Read", "read_file"],
     edits: &["edit_file", "create_file", "undo_edit", "apply_patch"],
@@ -44,7 +42,6 @@ pub(super) struct AmpDecoder {
 }
 
 impl AmpDecoder {
-    /// Reads the record about the thread as a whole.
     fn thread(&mut self, node: &Node<'_>, number: u64) -> Vec<Event> {
         let facts = &mut self.facts;
         facts.created_at = millis(node.get("created"));
@@ -126,8 +123,6 @@ fn folder(uri: &str) -> Option<PathBuf> {
     path.starts_with('/').then(|| PathBuf::from(path.as_ref()))
 }
 
-// Unfolds a thread into its messages, followed by a record about the thread as a whole.
-
 /// A thread without the vendor's prompt, which repeats all messages.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -164,6 +159,7 @@ pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     Ok(unfolded(&file::text(&bytes)).into_log())
 }
 
+/// Unfolds a thread into its messages, followed by a record about the thread as a whole.
 fn unfolded(text: &str) -> Records {
     let mut records = Records::default();
     let Ok(thread) = serde_json::from_str::<Thread<'_>>(text) else {

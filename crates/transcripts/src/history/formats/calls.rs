@@ -76,9 +76,8 @@ pub(super) fn ended(
     Event { action, ..Event::new(line, at, EventKind::ToolResult, text) }
 }
 
-// Messages made of content blocks, as in Anthropic's API and in the formats of the agents that follow it.
-
 /// Returns the texts of a message; a plain text is one block.
+/// Content blocks are those of Anthropic's API and of the agents that follow it.
 pub(super) fn texts<'a>(content: Option<&'a Node<'a>>) -> Vec<&'a str> {
     let Some(content) = content else { return vec![] };
     let blocks = content.items().iter().filter(|block| block.text("type") == Some("text"));
@@ -125,8 +124,6 @@ fn said_blocks(line: u64, at: Option<i64>, kind: EventKind, text: Option<&str>) 
     let text = text.filter(|text| !text.trim().is_empty())?;
     Some(Event::new(line, at, kind, text))
 }
-
-// Finds the files that a patch touches.
 
 /// Prefixes of paths in an `apply_patch` patch.
 const HEADERS: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];

@@ -30,8 +30,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes one message.
-
 /// Start of the summary of a compressed conversation, sent in the user's name (0.61).
 const SNAPSHOT: &str = "<state_snapshot>";
 
@@ -152,12 +150,11 @@ fn output(call: &Node<'_>) -> String {
     joined(call.get("result").map_or(&[][..], Node::items).iter().filter_map(response))
 }
 
-// Finds sessions: `tmp/<project>/chats/session-<time>-<start of id>.json` or `.jsonl`, and those of sub-agents in
-// `chats/<id of the parent>/`. A resumed session has several files with the same start of its id.
-
 /// File in a project's folder with the path of its workspace.
 const WORKSPACE: &str = ".project_root";
 
+/// Finds sessions: `tmp/<project>/chats/session-<time>-<start of id>.json` or `.jsonl`, and those of sub-agents in
+/// `chats/<id of the parent>/`. A resumed session has several files with the same start of its id.
 pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(projects) = fs::read_dir(root.join("tmp")) else { return files };
@@ -197,7 +194,6 @@ fn is_same_session(file: &LogFile, other: &LogFile) -> bool {
     }
 }
 
-/// Returns the id in the head of a file.
 fn session_id(log: &Path) -> Option<String> {
     let mut head = Vec::new();
     file::open(log).ok()?.take(limits::CHAT_HEAD).read_to_end(&mut head).ok()?;
@@ -244,12 +240,9 @@ pub(crate) fn workspace(log: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(row.0.as_ref()))
 }
 
-// Folds a session's file into its messages, one per line, followed by the lines about the whole session.
-
 /// A line of a JSONL file, or a whole JSON file.
 #[derive(Deserialize)]
 struct Entry<'a> {
-    /// Id of a message.
     #[serde(default, borrow)]
     id: Option<Cow<'a, str>>,
     /// All messages, in a JSON file.
@@ -266,13 +259,11 @@ struct Entry<'a> {
 struct Folded {
     messages: Vec<Message>,
     places: HashMap<String, usize>,
-    /// Lines that are not messages.
     others: Vec<String>,
 }
 
 struct Message {
     id: String,
-    /// JSON.
     text: String,
     /// Comes after a message to which the user rewound.
     taken_back: bool,
@@ -424,8 +415,6 @@ fn content_fold(message: &str) -> (String, String) {
     let text = |key| node.as_ref().and_then(|node| node.get(key)).map(Node::flattened).unwrap_or_default();
     (text("type"), text("content"))
 }
-
-// Parts of messages in the form of the Gemini API.
 
 pub(crate) const TOOLS: FileTools =
     FileTools { reads: &["read_file", "read_many_files"], edits: &["replace", "write_file", "edit"] };

@@ -23,8 +23,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes a session event by event.
-
 const TOOLS: FileTools = FileTools { reads: &["view"], edits: &["create", "edit"] };
 
 /// Announces what the agent is about to do; it does nothing itself.
@@ -230,11 +228,10 @@ fn exit_code(text: &str) -> Option<i32> {
     text.trim_end().strip_suffix('>')?.rsplit_once("with exit code ")?.1.parse().ok()
 }
 
-// Finds sessions: `session-state/<id>/events.jsonl`, and `session-state/<id>.jsonl` before 1.0. A folder without
-// events belongs to a session that was never prompted.
-
 const EVENTS: &str = "events.jsonl";
 
+/// Finds sessions: `session-state/<id>/events.jsonl`, and `session-state/<id>.jsonl` before 1.0. A folder without
+/// events belongs to a session that was never prompted.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     let Ok(entries) = fs::read_dir(root.join("session-state")) else { return files };
@@ -261,13 +258,9 @@ fn session(folder: &Path, id: &str) -> Option<LogFile> {
     Some(file)
 }
 
-// The description of a session, `workspace.yaml` next to its events: flat keys, whose values may be quoted or span
-// several lines.
-
 /// Introduce a value of several lines.
 const BLOCKS: [&str; 6] = ["|", "|-", "|+", ">", ">-", ">+"];
 
-/// Returns the path of the description of a session.
 fn workspace_of(log: &Path) -> PathBuf {
     log.with_file_name("workspace.yaml")
 }
@@ -290,6 +283,7 @@ fn facts(log: &Path) -> SessionFacts {
 }
 
 /// Returns the raw values by key, with their lines joined.
+/// The description `workspace.yaml` has flat keys, whose values may be quoted or span several lines.
 fn values(text: &str) -> Vec<(&str, String)> {
     let mut values: Vec<(&str, String)> = Vec::new();
     for line in text.lines() {

@@ -27,8 +27,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes one message, or a part of one.
-
 const TOOLS: FileTools =
     FileTools { reads: &["Read"], edits: &["StrReplace", "Write", "ApplyPatch", "Delete", "MultiEdit"] };
 
@@ -110,14 +108,13 @@ fn said_decoder(event: Event) -> Option<Event> {
     Some(Event { kind, text: text.to_owned(), ..event })
 }
 
-// Finds sessions: in `projects/<name of a workspace>/agent-transcripts/` either `<uuid>.txt` or `<uuid>/<uuid>.jsonl`,
-// and those of sub-agents in `<uuid>/subagents/`.
-
 const TRANSCRIPTS: &str = "agent-transcripts";
 
 /// File in a project's folder with the path of its workspace, once the workspace is trusted.
 const TRUSTED: &str = ".workspace-trusted";
 
+/// Finds sessions: in `projects/<name of a workspace>/agent-transcripts/` either `<uuid>.txt` or `<uuid>/<uuid>.jsonl`,
+/// and those of sub-agents in `<uuid>/subagents/`.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (project, _) in entries(&root.join("projects"), budget) {
@@ -165,9 +162,6 @@ fn project(log: &Path) -> Option<&Path> {
     log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == TRANSCRIPTS))?.parent()
 }
 
-// Unfolds a text transcript into the records of the JSON form: each part of a message is a record, at the line where
-// it begins.
-
 pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     let path = files.newest;
     if path.extension().is_none_or(|extension| extension != "txt") {
@@ -177,6 +171,8 @@ pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     Ok(unfolded(&file::text(&bytes)).into_log())
 }
 
+/// Unfolds a text transcript into the records of the JSON form: each part of a message is a record, at the line where
+/// it begins.
 fn unfolded(text: &str) -> Records {
     let mut messages = Messages::default();
     let mut after_blank = true;

@@ -18,13 +18,10 @@ pub(super) fn entries(folder: &Path, budget: &Budget) -> impl Iterator<Item = (P
         .filter_map(|(_, entry)| Some((entry.path(), entry.file_name().into_string().ok()?)))
 }
 
-// Names of folders that agents derive from the path of a workspace: characters other than letters and digits become
-// hyphens.
-
 /// Length of a name in bytes above which Claude Code truncates it and appends a hyphen and a hash.
 const WHOLE: usize = 200;
 
-/// Returns the letters and digits of a path, joined by hyphens.
+/// Returns the name that agents derive from the path of a workspace: its letters and digits, joined by hyphens.
 pub(super) fn name(path: &str) -> String {
     let words = path.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")

@@ -31,8 +31,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes one record.
-
 /// One tool both reads and edits; its argument `command` says which.
 const EDITOR: &str = "developer__text_editor";
 const READS: FileTools = FileTools { reads: &[EDITOR], edits: &[] };
@@ -48,7 +46,6 @@ pub(super) struct GooseDecoder {
 }
 
 impl GooseDecoder {
-    /// Reads the record about the session itself.
     fn about(&mut self, about: &Node<'_>, number: u64) -> Vec<Event> {
         self.facts = SessionFacts {
             cwd: about.text("directory").filter(|directory| !directory.is_empty()).map(PathBuf::from),
@@ -124,15 +121,12 @@ fn result(block: &Node<'_>, number: u64, at: Option<i64>) -> Event {
     calls::result(number, at, id, text, failed.then_some(false))
 }
 
-// Reads the tables of the database.
-
 /// Types of sessions in Goose's own list; sessions of older versions have no type.
 const LISTED: [&str; 2] = ["user", "scheduled"];
 
 #[derive(Debug, Serialize)]
 struct SessionRow {
     name: Option<String>,
-    /// The user gave the name.
     is_given: bool,
     directory: Option<String>,
     /// Milliseconds since the epoch.
@@ -179,7 +173,6 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     })
 }
 
-/// Opens the session at `<database>/<id>`.
 pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     let path = files.newest;
     let (database, id) = LogFile::database_and_id(path)?;

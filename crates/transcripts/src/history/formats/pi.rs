@@ -20,8 +20,6 @@ use crate::history::{
 use openagents_core::{budget::Budget, text::joined};
 use std::path::{Path, PathBuf};
 
-// Decodes one entry.
-
 const TOOLS: FileTools = FileTools { reads: &["read"], edits: &["write", "edit"] };
 
 /// The provider of lines that OpenClaw itself adds as answers.
@@ -30,7 +28,6 @@ const GATEWAY: &str = "openclaw";
 /// Ends the output of a failed command.
 const EXITED: &str = "Command exited with code ";
 
-/// The tree of pi's log.
 pub(super) const TREE: Tree = Tree { id: "\"id\"", parent: "\"parentId\"", place, is_prompt };
 
 /// The tree of OpenClaw's log, which may start again several times without a rewind.
@@ -181,10 +178,6 @@ fn outcome(message: &Node<'_>, text: &str) -> Option<Outcome> {
     }
 }
 
-// Finds sessions: `sessions/<folder of a workspace>/<time>_<uuid>.jsonl` of pi, `agents/<agent>/sessions/<uuid>.jsonl`
-// of OpenClaw. A log of OpenClaw that was reset or deleted is archived under another suffix:
-// `<uuid>.jsonl.reset.<time>`.
-
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (workspace, _) in entries(&root.join("sessions"), budget) {
@@ -203,6 +196,7 @@ pub(super) fn discover_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
 
 /// Finds the logs of a folder. Backup copies (`.checkpoint.`, `.bak`) are not sessions, and an archived log is one only
 /// if no other file has its session.
+/// `<uuid>.jsonl.reset.<time>` and `<uuid>.jsonl.deleted.<time>` are archived logs of OpenClaw.
 fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<LogFile>) {
     let (mut found, mut put_away) = (Vec::new(), Vec::new());
     for (path, name) in entries(folder, budget) {
@@ -227,12 +221,9 @@ fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<Log
     files.append(&mut put_away);
 }
 
-/// Returns the session's id in the name of a log without its ending.
 fn id_of(stem: &str) -> &str {
     stem.rsplit('_').next().unwrap_or(stem)
 }
-
-// Strips the text that OpenClaw puts around a prompt: system notes, facts about the sender, and the time.
 
 /// Returns the typed part of a user's message; empty if there is none.
 pub(super) fn typed(text: &str) -> &str {

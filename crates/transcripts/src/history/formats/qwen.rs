@@ -27,9 +27,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-// Decodes a session line by line. Half of the lines are telemetry, which repeats calls and tokens.
-
-/// How the records of a log form a tree.
 const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
 fn place(node: &Node<'_>) -> Option<TreePlace> {
@@ -45,6 +42,7 @@ fn is_prompt(node: &Node<'_>) -> bool {
     node.text("type") == Some("user") && QwenDecoder::new(false).prompt(node, 0, None).is_some()
 }
 
+/// Half of the lines are telemetry, which repeats calls and tokens.
 struct QwenDecoder {
     facts: SessionFacts,
     /// The whole log belongs to a sub-agent.
@@ -173,9 +171,6 @@ fn results(node: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
     message(node).iter().filter_map(event).collect()
 }
 
-// Finds sessions: `projects/<slug>/chats/<id>.jsonl`, archived ones in `chats/archive/`, and those of sub-agents:
-// `projects/<slug>/subagents/<id of the parent>/agent-<id>.jsonl`.
-
 const SUBAGENTS: &str = "subagents";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,6 +197,8 @@ pub(super) fn decoder(files: SessionFiles<'_>) -> Box<dyn Decoder> {
     }
 }
 
+/// Finds sessions: `projects/<slug>/chats/<id>.jsonl`, archived ones in `chats/archive/`, and those of sub-agents:
+/// `projects/<slug>/subagents/<id of the parent>/agent-<id>.jsonl`.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = chats::discover(root, budget);
     let Ok(projects) = fs::read_dir(root.join("projects")) else { return files };

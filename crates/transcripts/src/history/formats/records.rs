@@ -16,7 +16,6 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Adds a record in JSON as the next line.
     pub(super) fn push(&mut self, json: &str) {
         let start = self.text.len() as u64;
         // Line breaks inside JSON are white space: those in strings are escaped.
@@ -34,7 +33,6 @@ impl Records {
         }
     }
 
-    /// Sets whether the user undid the records that are added from now on.
     pub(super) fn set_taken_back(&mut self, taken_back: bool) {
         self.takes_back = taken_back;
     }

@@ -4,7 +4,6 @@ use crate::history::index::FileStamp;
 use openagents_core::file;
 use rusqlite::{CachedStatement, Connection, Row, types::ValueRef};
 
-/// The columns of a table that exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Columns(Vec<String>);
 
@@ -60,8 +59,6 @@ pub(crate) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<i64>> 
         _ => None,
     })
 }
-
-// Stamps that show whether a session in a database has changed.
 
 /// Number of rows of a session that are checked: calls that run at the same time end in any order.
 const NEWEST: u32 = 4;

@@ -70,9 +70,8 @@ fn is_unopened(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
 }
 
-// A private copy of a database that needs recovery (no readable `-shm`, or a hot journal), because recovery would
-// write into the agent's folder.
-
+/// A private copy of a database that needs recovery (no readable `-shm`, or a hot journal), because recovery would
+/// write into the agent's folder.
 struct Copy {
     path: PathBuf,
     /// State of the database's files when it was copied.
@@ -159,8 +158,6 @@ impl Drop for PrivateFolder {
     }
 }
 
-// A read-only connection.
-
 /// Opens a database by its URI.
 pub(super) fn open(path: &Path, parameters: &str, budget: &Budget) -> rusqlite::Result<Connection> {
     let flags =
@@ -185,8 +182,6 @@ fn uri(path: &Path) -> String {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b'?').add(b'#');
     format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes(), ESCAPED))
 }
-
-// The files of a database at one point in time.
 
 /// Suffixes of the files with changes that are not in the database itself: the write-ahead log, and the journal of an
 /// unfinished change.
@@ -216,19 +211,16 @@ impl Files {
         Ok(Self { database, changes })
     }
 
-    /// Returns whether the database file is complete and can be read alone.
     pub(super) fn are_settled(&self) -> bool {
         self.changes == [None; 2]
     }
 
-    /// Returns the total bytes of all files.
     pub(super) fn size(&self) -> u64 {
         let changes: u64 = self.changes.iter().flatten().map(|(size, _)| size).sum();
         self.database.0.saturating_add(changes)
     }
 }
 
-/// Returns the path of a file next to a database.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
@@ -243,8 +235,6 @@ fn stamp(path: &Path) -> io::Result<Option<(u64, SystemTime)>> {
     }
     Ok((metadata.len() > 0).then_some((metadata.len(), metadata.modified()?)))
 }
-
-// Errors of reading a database.
 
 /// An error reading a database. Only the sessions of that database are then missing, or are those of the last time it
 /// was read.
@@ -269,9 +259,7 @@ impl From<DatabaseError> for io::Error {
     }
 }
 
-// Caches the results of reading a database until its files change: listing a large one is slow.
-
-/// The results from the last few databases.
+/// The results of reading the last few databases, until their files change: listing a large one is slow.
 pub(crate) struct Remembered<T>(Mutex<Vec<(PathBuf, Files, T)>>);
 
 impl<T: Clone> Remembered<T> {

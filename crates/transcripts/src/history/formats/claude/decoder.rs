@@ -157,9 +157,6 @@ fn joined(node: &Node<'_>) -> String {
     }
 }
 
-// Reads the parts of a transcript's lines.
-
-/// How the lines of a transcript form a tree.
 pub(crate) const TREE: Tree = Tree { id: "\"uuid\"", parent: "\"parentUuid\"", place, is_prompt };
 
 fn place(line: &Node<'_>) -> Option<TreePlace> {
@@ -203,7 +200,6 @@ fn texts_of<'a>(content: &'a Node<'a>) -> Vec<&'a str> {
     content.as_str().into_iter().chain(blocks.filter_map(|block| block.text("text"))).collect()
 }
 
-/// Returns the blocks of a message; a plain text has none.
 pub(super) fn blocks<'a>(line: &'a Node<'a>) -> &'a [Node<'a>] {
     content(line).map_or(&[], Node::items)
 }

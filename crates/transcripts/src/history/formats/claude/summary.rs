@@ -57,18 +57,13 @@ struct Summary {
     branches: Branches,
     /// Prompts that the user undid don't count. Which ones they are is known only at the end of the log.
     prompts: Vec<Prompt>,
-    /// Milliseconds since the epoch: the newest time of a line.
     last_at: Option<i64>,
-    /// The session that lines were copied from.
     original: Option<String>,
     /// Name of the worktree that Claude Code made for the session.
     worktree: Option<String>,
     tail_from: u64,
-    /// Whether the first line belongs to a sub-agent.
     starts_in_sidechain: Option<bool>,
-    /// A line was marked as the user's.
     marked: bool,
-    /// The log has a line of the conversation.
     spoken: bool,
     read_whole: bool,
     custom_title: Option<String>,
@@ -82,11 +77,9 @@ struct Summary {
     usage: HashMap<String, u64>,
 }
 
-/// A line that the user typed.
 struct Prompt {
     /// Byte offset of the line.
     offset: u64,
-    /// Copied from another session.
     is_copy: bool,
     turn: Turn,
     /// The first text and the first command in it, if it is in the head.
@@ -276,8 +269,6 @@ fn description(log: &Path) -> Option<String> {
     title::given(Node::parse_object(&file::text(&bytes))?.text("description"))
 }
 
-// The token usage of a request, which each line of its message repeats.
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -303,7 +294,6 @@ struct Usage {
     cache_read_input_tokens: Option<u64>,
 }
 
-/// Returns the usage that a line reports for a request; `None` for most lines.
 pub(crate) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
     // Quotes in text are escaped, so only a key matches.
     memmem::find(line, b"\"usage\"")?;

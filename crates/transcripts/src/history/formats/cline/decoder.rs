@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 const TOOLS: FileTools = FileTools { reads: &["read_file"], edits: &super::EDITS };
 
-/// Precedes the workspace in the description of the environment.
 const CWD: &str = "# Current Working Directory (";
 
 pub(crate) struct ClineDecoder {
@@ -30,7 +29,6 @@ impl ClineDecoder {
         Self { facts, of_command: super::is_of_command(path) }
     }
 
-    /// Reads the record about a CLI session.
     fn session(&mut self, node: &Node<'_>, number: u64) -> Vec<Event> {
         let facts = &mut self.facts;
         facts.cwd = node.text("cwd").map(PathBuf::from);
@@ -126,8 +124,6 @@ fn cwd(text: &str) -> Option<PathBuf> {
     (!path.is_empty()).then(|| PathBuf::from(path))
 }
 
-// Finds what the user typed in a message.
-
 /// Tags around typed text, in the editor.
 const TYPED: [&str; 4] = ["task", "feedback", "answer", "user_message"];
 /// Tools that ask the user.
@@ -158,7 +154,6 @@ pub(super) fn in_result<'a>(tool: &str, text: &'a str) -> Option<&'a str> {
     is_answer.then_some(inside)
 }
 
-/// Returns the typed part of a CLI text.
 pub(super) fn of_command(text: &str) -> &str {
     let text = title::strip(text);
     let Some(inside) = text.strip_prefix("<user_input").and_then(|rest| Some(rest.split_once('>')?.1)) else {

@@ -28,7 +28,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A session of the CLI.
 #[derive(Deserialize)]
 struct Session<'a> {
     #[serde(borrow)]
@@ -172,9 +171,6 @@ fn ended(id: &str, tool: &str, output: &str, is_error: bool) -> Value {
     json!({"type": "tool_result", "tool_use_id": id, "name": tool, "content": output, "is_error": is_error})
 }
 
-// Results that the editor writes as a user's text: `[write_to_file for 'a.ts'] Result:` and the output, without an id.
-
-/// Tools that change a file.
 pub(super) const EDITS: [&str; 6] =
     ["write_to_file", "replace_in_file", "new_rule", "apply_patch", "editor", "edit_file"];
 
@@ -187,6 +183,8 @@ pub(super) struct TextResult<'a> {
     pub(super) output: &'a str,
 }
 
+/// Parses a result that the editor writes as a user's text: `[write_to_file for 'a.ts'] Result:` and the output,
+/// without an id.
 pub(super) fn parse(text: &str) -> Option<TextResult<'_>> {
     let (call, output) = text.trim_start().strip_prefix('[')?.split_once("] Result:")?;
     let (tool, argument) = call.split_once(" for ").unwrap_or((call, ""));
@@ -214,12 +212,11 @@ pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
     }
 }
 
-// Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the
-// CLI, and those of sub-agents in the same folder. The root may be the folder of sessions itself.
-
 const TASK: &str = "api_conversation_history.json";
 const MESSAGES: &str = ".messages.json";
 
+/// Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the
+/// CLI, and those of sub-agents in the same folder. The root may be the folder of sessions itself.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (task, id) in entries(&root.join("tasks"), budget) {
@@ -247,13 +244,10 @@ pub(super) fn is_of_subagent(log: &Path) -> bool {
     manifest(log).is_some_and(|manifest| manifest.with_extension("messages.json") != log)
 }
 
-/// Returns the file about the session that a CLI log belongs to.
 pub(super) fn manifest(log: &Path) -> Option<PathBuf> {
     let folder = log.parent().filter(|_| is_of_command(log))?;
     Some(folder.join(format!("{}.json", folder.file_name()?.to_str()?)))
 }
-
-// Cline's folders: one for its CLI, and one in each editor.
 
 const EXTENSION: &str = "User/globalStorage/saoudrizwan.claude-dev";
 const EDITORS: [&str; 5] = ["Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf"];

@@ -30,7 +30,6 @@ struct Streams {
 pub(crate) struct CodexDecoder {
     /// The streams of each segment, with the byte offset at which the segment begins; empty for all streams.
     segments: Vec<(u64, Streams)>,
-    /// The streams of the current segment.
     streams: Option<Streams>,
     /// The session's first own line, and the ordinal of its first own record.
     own_from: u64,
@@ -63,7 +62,6 @@ impl CodexDecoder {
 
 struct Survey {
     streams: Streams,
-    /// Id of the parent.
     parent: Option<String>,
     own_ordinal: u64,
 }

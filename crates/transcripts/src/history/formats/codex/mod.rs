@@ -137,12 +137,11 @@ fn stem_of(name: &str) -> &str {
     stem.strip_suffix(".jsonl").unwrap_or(stem)
 }
 
-// Names of threads: `session_index.jsonl`, an append-only file, and the table `threads` of `state_<version>.sqlite`.
-
 static THREADS: Remembered<HashMap<String, OutsideName>> = Remembered::new();
 
 /// Returns names by thread id. A name in the table is newer than one in the file; a title in the table may only be the
 /// first prompt.
+/// Names are in `session_index.jsonl`, an append-only file, and in the table `threads` of `state_<version>.sqlite`.
 pub(crate) fn names(root: &Path) -> HashMap<String, OutsideName> {
     let mut names = database(root).map(|path| stored(&path)).unwrap_or_default();
     for (id, name) in indexed(root) {

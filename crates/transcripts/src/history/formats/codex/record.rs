@@ -20,9 +20,7 @@ use std::{collections::HashSet, path::Path};
 /// these streams that the file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stream {
-    /// `event_msg`: `user_message`, `agent_message`.
     Event,
-    /// `event_msg`: `item_completed`.
     Item,
     /// `response_item`, which also contains text added by the agent.
     Response,
@@ -77,7 +75,6 @@ pub(super) enum Item<'a> {
     Files(Vec<String>),
     /// Total number of tokens used so far.
     Tokens(u64),
-    /// The user named the thread.
     Name(&'a str),
     /// The objective of a thread's goal.
     Goal(&'a str),
@@ -325,8 +322,6 @@ fn changed<'a>(node: &Node<'_>) -> Item<'a> {
         None => Item::Other,
     }
 }
-
-// Separates a session's own lines from those that a fork or a sub-agent copied from its parent.
 
 /// Returns the first line of `child` whose turn is not in `parent`; earlier lines are copies with new timestamps.
 /// Without turn ids (before about 0.104) copies cannot be detected, and every line counts as the child's own.

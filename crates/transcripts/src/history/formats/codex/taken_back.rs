@@ -127,7 +127,6 @@ fn has_rolled_back(mut log: impl Read, budget: &Budget) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Adds the turns undone by `thread_rolled_back`.
 fn rolled_back(
     files: SessionFiles<'_>,
     range: Range<u64>,

@@ -53,7 +53,6 @@ impl OpencodeDecoder {
         }
     }
 
-    /// Decodes a message of 2.x.
     fn entry(&mut self, kind: &str, data: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
         let at = data.get("time").and_then(|time| millis(time.get("created"))).or(at);
         match kind {
@@ -115,10 +114,9 @@ fn is_default(title: &str) -> bool {
     time.is_some_and(|time| time.parse::<jiff::Timestamp>().is_ok())
 }
 
-// Decodes a part of an agent's message. In 2.x, a few fields have other names.
-
 const TOOLS: FileTools = FileTools { reads: &["read"], edits: &["write", "edit", "apply_patch"] };
 
+/// Decodes a part of an agent's message. In 2.x, a few fields have other names.
 pub(super) fn events(part: &Node<'_>, number: u64, at: Option<i64>) -> Vec<Event> {
     let time = |node: &Node<'_>| millis(node.get("time")?.get("start"));
     match part.text("type") {

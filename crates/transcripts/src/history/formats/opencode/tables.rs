@@ -43,7 +43,6 @@ pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<(Generation, Log
     })
 }
 
-/// Opens the session at `<database>/<id>`.
 pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     let (database, id) = LogFile::database_and_id(path)?;
     let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
@@ -91,7 +90,6 @@ fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opt
     connection.query_row(&format!("SELECT {list} FROM {table} WHERE id = ?1"), [id], about).optional()
 }
 
-/// Reads a session of 1.x.
 fn messages(
     connection: &Connection,
     id: &str,
@@ -131,7 +129,6 @@ fn parts(connection: &Connection, id: &str) -> rusqlite::Result<PartsByMessage> 
     Ok(parts)
 }
 
-/// Reads a session of 2.x.
 fn entries(
     connection: &Connection,
     id: &str,
@@ -168,8 +165,6 @@ fn data(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opti
         .optional()
         .map(Option::flatten)
 }
-
-// The generations of opencode's storage.
 
 /// Where a session is stored; if it is in several places, the last one has its newest state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -17,7 +17,6 @@ pub(super) struct About {
     pub(super) updated: Option<i64>,
     /// As JSON.
     pub(super) model: Option<String>,
-    /// Archived by the user.
     pub(super) archived: bool,
     /// The session that this one was forked from (2.x).
     pub(super) fork_of: Option<String>,
