@@ -101,7 +101,7 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     };
     let mut events = Vec::new();
     let end = history
-        .read(row, Span::default(), &patience(), &mut |event| {
+        .read_transcript(row, Span::default(), &patience(), &mut |event| {
             if events.len() == limit {
                 return ControlFlow::Break(());
             }

@@ -436,7 +436,7 @@ fn limited_history_opens_no_other_transcript() {
     let found = bench.history.find(&id, None, &budget).unwrap();
     let read = |history: &History| {
         let mut events = 0;
-        let read = history.read(&found, Default::default(), &budget, &mut |_| {
+        let read = history.read_transcript(&found, Default::default(), &budget, &mut |_| {
             events += 1;
             std::ops::ControlFlow::Continue(())
         });

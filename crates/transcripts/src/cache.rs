@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn transcripts_are_remembered_by_folder() {
+    fn cache_remembers_transcripts_by_folder() {
         let home = tempfile::tempdir().unwrap();
         let paths = ["/a/x.jsonl", "/a/b/y.jsonl", "/ab/z.jsonl", "/a0/w.jsonl"];
         TranscriptCache::open(home.path()).save(paths.map(row).to_vec());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn several_processes_share_it() {
+    fn cache_is_shared_by_processes() {
         let home = tempfile::tempdir().unwrap();
         let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
         bridge.save(vec![row("/a/x.jsonl")]);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_another_reader_are_forgotten() {
+    fn cache_drops_rows_of_other_reader() {
         let home = tempfile::tempdir().unwrap();
         TranscriptCache::open(home.path()).save(vec![row("/a/x.jsonl")]);
         let other = Connection::open(home.path().join(FILE)).unwrap();
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_rows_cannot_be_read_from_the_files_of_any_process() {
+    fn cache_leaves_no_trace_of_forgotten_rows() {
         let home = tempfile::tempdir().unwrap();
         let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
         bridge.save((0..300).map(|at| row(&format!("/a/canary-{at}.jsonl"))).collect());
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_excluded_logs_are_remembered() {
+    fn cache_remembers_marks_of_excluded_logs() {
         let home = tempfile::tempdir().unwrap();
         let [bridge, command] = [(); 2].map(|()| TranscriptCache::open(home.path()));
         assert!(bridge.marks().is_empty());
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_made_anew() {
+    fn cache_recreates_damaged_file() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(FILE);
         std::fs::write(&path, "this is not a database, despite its name".repeat(100)).unwrap();
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_folder_it_is_in_memory() {
+    fn cache_without_folder_is_in_memory() {
         let home = tempfile::tempdir().unwrap();
         std::fs::write(home.path().join("file"), "").unwrap();
         let index = TranscriptCache::open(&home.path().join("file"));

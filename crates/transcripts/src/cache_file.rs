@@ -106,7 +106,7 @@ mod tests {
     /// Regression: while a bridge rewrote its index, a command waited five seconds for it, twice, and then had no
     /// index.
     #[test]
-    fn it_opens_while_another_process_writes() {
+    fn cache_file_opens_while_another_process_writes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache.db");
         let mut writer = CACHE.open(&path).unwrap();
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn deleted_rows_cannot_be_read_from_the_files() {
+    fn cache_file_overwrites_deleted_rows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache.db");
         let cache =
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_version_is_replaced() {
+    fn cache_file_replaces_other_version() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache.db");
         CACHE.open(&path).unwrap().execute("INSERT INTO rows VALUES (1)", []).unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Directory entries read between two checks of the clock.
-pub(crate) const ENTRIES_BETWEEN_LOOKS: usize = 256;
+pub(crate) const ENTRIES_BETWEEN_CHECKS: usize = 256;
 /// Threads that read logs for a list; more do not speed up a disk.
 pub(crate) const LIST_THREADS: usize = 4;
 /// Logs read between two writes to the cache, so that a concurrent list benefits early.

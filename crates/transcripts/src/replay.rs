@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_shows_its_change_and_a_command_its_output() {
+    fn calls_show_changes_and_output() {
         let edit = Action {
             call: Some("c1".into()),
             input: Some(json!({"file_path": "/w/a.rs", "old_string": "a", "new_string": "b"})),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_call_is_shown_if_it_names_the_session_that_the_call_started() {
+    fn call_end_names_started_session() {
         let ended = |child: Option<&str>| {
             let child_session = child.map(str::to_owned);
             let action = Action { call: Some("c1".into()), child_session, ..Action::default() };
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_marked_and_its_summary_folded() {
+    fn compaction_is_marked_and_folded() {
         let shown = wire(&mut Replay::default(), vec![event(EventKind::Compaction, "We fixed a.rs.")]);
         assert_eq!(shown[0]["kind"], "agent_thought");
         let text = shown[0]["text"].as_str().unwrap();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_an_id_belongs_to_the_call_before_it() {
+    fn result_without_id_ends_previous_call() {
         let mut replay = Replay::default();
         assert_eq!(wire(&mut replay, vec![result(None, "orphan", None)]), Vec::<Value>::new());
         let shown =
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_change_is_shown() {
+    fn changes_reads_every_form() {
         let rows = [
             (json!({"old_str": "a", "new_str": "b"}), 1),
             (json!({"oldText": "a", "newText": "b"}), 1),

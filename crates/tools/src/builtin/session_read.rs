@@ -71,7 +71,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let mut files = BTreeSet::new();
     let end = context
         .history
-        .read(&transcript, span, &budget, &mut |event| {
+        .read_transcript(&transcript, span, &budget, &mut |event| {
             if event.taken_back {
                 return ControlFlow::Continue(());
             }

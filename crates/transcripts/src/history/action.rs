@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_of_both_agents() {
+    fn command_is_parsed_from_both_agents() {
         let rows = [
             ("shell", r#""{\"command\":[\"bash\",\"-lc\",\"cargo build\"]}""#, Some("cargo build")),
             ("shell", r#""{\"command\":[\"ls\",\"-la\"]}""#, Some("ls -la")),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_codes_of_both_agents() {
+    fn exit_code_is_parsed_from_both_agents() {
         let rows = [
             ("Exit code: 101\nWall time: 2 seconds\nOutput:\nerror", Some(101)),
             ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n", Some(0)),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn task_lists_of_both_agents() {
+    fn tasks_are_parsed_from_both_agents() {
         let task = |text: &str, done| Task { text: text.into(), done };
         let rows = [
             (

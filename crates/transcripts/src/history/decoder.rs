@@ -131,7 +131,7 @@ impl LogDecoder {
     fn record(&mut self, text: &str, number: u64) -> Option<Vec<Event>> {
         let record = Node::parse_object(text)?;
         if let Some(survey) = &mut self.survey {
-            survey.look("", &record);
+            survey.check("", &record);
         }
         self.decoder.record(&record, number)
     }
@@ -181,7 +181,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn whole_records_in_a_damaged_line_are_found() {
+    fn records_finds_objects_in_damaged_line() {
         let rows: [(&str, &[&str], bool); 10] = [
             ("{\"a\":1}\0{\"b\":\"\0\"}", &["{\"a\":1}", "{\"b\":\"\0\"}"], false),
             (r#"{"a":1}{"b":2}"#, &[r#"{"a":1}"#, r#"{"b":2}"#], false),
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_line_is_searched_for_records(line in r#"([{}":,\[\]a1é\u{feff}\\ ]|\{"a":1\}){0,40}"#) {
+        fn records_accepts_any_line(line in r#"([{}":,\[\]a1é\u{feff}\\ ]|\{"a":1\}){0,40}"#) {
             for record in records(&line).0 {
                 let is_object = record.starts_with('{') && record.ends_with('}');
                 prop_assert!(is_object, "{}", record);

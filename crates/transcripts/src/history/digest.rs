@@ -51,7 +51,7 @@ impl History {
     pub fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
         let mut digest = Digest::default();
         let span = Span { bytes: limits::DIGEST_HEAD, tail_bytes: limits::DIGEST_TAIL, ..Span::default() };
-        let end = self.read(transcript, span, budget, &mut |event| {
+        let end = self.read_transcript(transcript, span, budget, &mut |event| {
             digest.add(event, transcript.subagent);
             ControlFlow::Continue(())
         })?;

@@ -83,7 +83,7 @@ pub enum EventKind {
 
 impl Event {
     /// Returns the text without JSON escapes in the arguments of a call.
-    pub fn said(&self) -> Cow<'_, str> {
+    pub fn readable_text(&self) -> Cow<'_, str> {
         match self.kind {
             EventKind::ToolCall { .. } => unescaped(&self.text),
             _ => Cow::Borrowed(&self.text),

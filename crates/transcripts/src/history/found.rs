@@ -56,7 +56,7 @@ pub(super) struct Found {
     /// The title, folded, if a typed text matches it.
     title: Option<(TextFit, String)>,
     /// The title comes from a prompt that matches.
-    title_is_said: bool,
+    title_is_prompt: bool,
 }
 
 impl Found {
@@ -92,9 +92,9 @@ impl Found {
     }
 
     pub(super) fn add(&mut self, hit: SearchMatch, fit: TextFit, events: &[Event]) {
-        if let Some((_, title)) = self.title.as_ref().filter(|_| !self.title_is_said) {
+        if let Some((_, title)) = self.title.as_ref().filter(|_| !self.title_is_prompt) {
             let mut prompts = events.iter().filter(|event| event.kind == EventKind::Prompt);
-            self.title_is_said =
+            self.title_is_prompt =
                 prompts.any(|event| FoldedText::new(&event.text).text().contains(title.as_str()));
         }
         if self.has_room(fit) {
@@ -110,7 +110,7 @@ impl Found {
         // A line may be both in the index and after the indexed part.
         self.matches.dedup_by(|(_, a), (_, b)| a.line_number == b.line_number && a.line_number > 0);
         self.total = self.total.saturating_sub(found - self.matches.len());
-        let named = self.title.take().filter(|_| !self.title_is_said);
+        let named = self.title.take().filter(|_| !self.title_is_prompt);
         if let Some((fit, title)) = named.and_then(|(fit, _)| Some((fit, row.title.as_ref()?))) {
             self.total += 1;
             self.fits[fit as usize] += 1;
@@ -142,7 +142,7 @@ impl Board {
         Self { found: vec![Found::default(); transcripts], ..Self::default() }
     }
 
-    pub(super) fn put(&mut self, at: usize, found: Found, best: TextFit) {
+    pub(super) fn finish(&mut self, at: usize, found: Found, best: TextFit) {
         self.done += 1;
         self.found[at] = found;
         while let Some(next) = self.found.get(self.first).filter(|found| found.finished) {

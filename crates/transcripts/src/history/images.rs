@@ -24,13 +24,13 @@ pub(super) fn images(line: &[u8]) -> Vec<TranscriptImage> {
     if memchr::memmem::find(line, b"image/").is_some()
         && let Ok(value) = serde_json::from_slice(line)
     {
-        look(&value, &mut found);
+        collect(&value, &mut found);
     }
     found
 }
 
 /// `serde_json` bounds the depth of the recursion.
-fn look(value: &Value, found: &mut Vec<TranscriptImage>) {
+fn collect(value: &Value, found: &mut Vec<TranscriptImage>) {
     match value {
         Value::String(text) => {
             if let Some((mime_type, data)) =
@@ -39,13 +39,13 @@ fn look(value: &Value, found: &mut Vec<TranscriptImage>) {
                 add(mime_type, data, found);
             }
         }
-        Value::Array(items) => items.iter().for_each(|item| look(item, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Object(fields) => {
             let mime_type = TYPE_KEYS.iter().find_map(|key| fields.get(*key)?.as_str());
             if let (Some(mime_type), Some(data)) = (mime_type, fields.get("data").and_then(Value::as_str)) {
                 add(mime_type, data, found);
             }
-            fields.values().for_each(|value| look(value, found));
+            fields.values().for_each(|value| collect(value, found));
         }
         _ => {}
     }
@@ -70,7 +70,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_agents_form() {
+    fn images_finds_form_of_every_agent() {
         let png = || TranscriptImage { mime_type: "image/png".into(), data: "iVBO/w==".into() };
         let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBO/w=="});
         let rows = [

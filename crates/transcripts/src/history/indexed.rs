@@ -166,7 +166,7 @@ mod tests {
     use unicode_normalization::UnicodeNormalization;
 
     #[test]
-    fn every_row() {
+    fn index_words_splits_every_form() {
         let rows = [
             ("Follow the redirects!", "follow the redirects "),
             ("followRedirects", "followredirects follow redirects "),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_the_words_of_its_parts() {
+    fn text_has_words_of_its_parts() {
         let has = |text: &str, query: &str| has_words(text, &query_words(query));
         for (text, query) in [
             ("call followRedirects", "follow redir"),
@@ -216,7 +216,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_has_its_own_words_in_every_normal_form(text in any::<String>()) {
+        fn words_are_equal_in_every_normal_form(text in any::<String>()) {
             for form in [text.nfc().collect::<String>(), text.nfd().collect(), text.nfkc().collect(), text.nfkd().collect()] {
                 prop_assert!(has_words(&form, &query_words(&text)), "{:?}", form);
                 prop_assert!(has_words(&text, &query_words(&form)), "{:?}", form);

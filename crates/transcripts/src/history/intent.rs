@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_a_prompt() {
+    fn sentence_covers_every_form_of_prompt() {
         let rows = [
             ("Fix the login", "Fix the login"),
             ("  Fix\r\n\tthe   login \n", "Fix the login"),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_at_a_word() {
+    fn sentence_is_cut_at_word() {
         let cut = sentence(&"word ".repeat(60), &in_workspace);
         assert!(cut.ends_with("word…") && cut.chars().count() <= limits::SENTENCE, "{cut}");
         assert_eq!(sentence(&"ü".repeat(300), &in_workspace).chars().count(), limits::SENTENCE);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn chooses_by_theme() {
+    fn choose_groups_by_theme() {
         let rows: [(&[&str], usize, &[usize]); 6] = [
             (&["Add dark mode", "Fix the login flow"], 0, &[0]),
             (

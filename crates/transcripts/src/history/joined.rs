@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_as_one_log_from_any_position() {
+    fn joined_files_read_from_any_position() {
         let (folder, mut paths) = joined(&["a\nbc\n", "cut", "", "last"]);
         let gone = folder.path().join("gone");
         paths.insert(1, gone);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_files_is_an_error() {
+    fn joined_rejects_no_files() {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone");
         assert_eq!(open_joined([gone.as_path()].into_iter()).err().unwrap().kind(), io::ErrorKind::NotFound);

@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_is_there_and_nothing_else() {
+    fn parse_keeps_known_values() {
         let line = r#"{"a":{"b":"x\ny","n":3},"ok":true,"list":["p",1,null]}"#;
         let node = Node::parse_object(line).unwrap();
         assert_eq!(node.get("a").unwrap().text("b"), Some("x\ny"));
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn never_keeps_ciphertext_or_pictures() {
+    fn parse_drops_ciphertext_and_images() {
         let picture = "A".repeat(600);
         let line =
             format!(r#"{{"encrypted_content":"c2VjcmV0","p":"{picture}","u":"data:image/png;base64,AAAA"}}"#);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_do_not_belong_cost_nothing_else() {
+    fn parse_skips_stray_bytes() {
         for (json, expected) in [
             ("\u{feff}{\"a\":\"x\"}", Some("x")),
             ("\0\0{\"a\":\"x\"}\0\0", Some("x")),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_read_without_its_escapes() {
+    fn unescaped_decodes_escapes() {
         for (text, expected) in [
             (
                 r#"{"cmd":"cd C:\\Users\n\"a\" \u00e9\ud83c\udf89\ud83c"}"#,
@@ -348,7 +348,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_json_text_comes_back(text in proptest::prelude::any::<String>()) {
+        fn unescaped_restores_any_text(text in proptest::prelude::any::<String>()) {
             let text = text.replace(['\r', '\u{8}', '\u{c}'], "");
             // Control characters are escaped too.
             let json = serde_json::to_string(&[&text]).unwrap();
@@ -356,13 +356,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_unescaping_panic(text in "[\\[{][\\\\ud0-9n\"é🎉]{0,20}") {
+        fn unescaped_accepts_any_text(text in "[\\[{][\\\\ud0-9n\"é🎉]{0,20}") {
             unescaped(&text);
         }
     }
 
     #[test]
-    fn deep_nesting_is_a_bad_line() {
+    fn parse_rejects_deep_nesting() {
         let line = "[".repeat(5000);
         assert_eq!(Node::parse(&line), None);
     }

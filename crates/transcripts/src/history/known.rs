@@ -99,14 +99,14 @@ impl LogSurvey {
     }
 
     /// Checks a record. `of` is the kind of the record that contains it, and empty for a line.
-    pub(crate) fn look(&mut self, of: &str, record: &Node<'_>) {
+    pub(crate) fn check(&mut self, of: &str, record: &Node<'_>) {
         if let Some(known) = KNOWN.get(&self.provider) {
-            self.look_at(known, kind(of, "", record), record, false);
+            self.check_parts(known, kind(of, "", record), record, false);
         }
     }
 
     /// Checks a record and its parts; `is_counted` if it is part of something unknown whose words were already counted.
-    fn look_at(&mut self, known: &Known, kind: String, record: &Node<'_>, is_counted: bool) {
+    fn check_parts(&mut self, known: &Known, kind: String, record: &Node<'_>, is_counted: bool) {
         let fields = known.records.get(&kind);
         if fields.is_none() {
             count(&mut self.unknown.records, &kind);
@@ -126,7 +126,7 @@ impl LogSurvey {
                 let items = value.items().iter().chain([value]);
                 for part in items.filter(|part| matches!(part, Node::Object(_))) {
                     let kind = self::kind(&kind, name, part);
-                    self.look_at(known, kind, part, is_counted || !is_known);
+                    self.check_parts(known, kind, part, is_counted || !is_known);
                 }
             }
         }
@@ -171,7 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_agent_has_a_table() {
+    fn every_agent_has_table() {
         for provider in Provider::ALL {
             let known = parse(provider);
             assert!(known.is_some_and(|known| !known.records.is_empty()), "{provider:?}");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_counted() {
+    fn survey_counts_unknown_data() {
         let mut survey = LogSurvey::new(Provider::ClaudeCode);
         for line in [
             r#"{"type":"user","uuid":"u1","version":"2.1.330","message":{"role":"user","content":"Hello"}}"#,
@@ -188,7 +188,7 @@ mod tests {
             r#"{"type":"assistant","message":{"type":"message","content":[{"type":"text","text_v2":"An answer"}]}}"#,
             r#"{"type":"assistant","message":{"type":"message","content":[{"type":"poem","lines":["a b"]}]}}"#,
         ] {
-            survey.look("", &Node::parse_object(line).unwrap());
+            survey.check("", &Node::parse_object(line).unwrap());
         }
         assert_eq!(survey.version.as_deref(), Some("2.1.330"));
         let counts = |counts: &BTreeMap<String, u64>| -> Vec<(String, u64)> {
@@ -215,11 +215,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn names_are_few_and_short(kinds in prop::collection::vec(any::<String>(), 0..100)) {
+        fn survey_bounds_names(kinds in prop::collection::vec(any::<String>(), 0..100)) {
             let mut survey = LogSurvey::new(Provider::Codex);
             for kind in &kinds {
                 let line = serde_json::json!({"type": kind, "payload": {"type": kind, kind.as_str(): 1}}).to_string();
-                survey.look("", &Node::parse_object(&line).unwrap());
+                survey.check("", &Node::parse_object(&line).unwrap());
             }
             let Unknown { records, fields, .. } = &survey.unknown;
             prop_assert!(records.len() <= NAMES + 1 && fields.len() <= NAMES + 1);

@@ -355,7 +355,7 @@ mod tests {
     use openagents_core::CancellationToken;
     use std::time::Duration;
 
-    fn read(bytes: &[u8], max_line: usize, max_bytes: u64) -> (Vec<(u64, u64, String, bool)>, Extent) {
+    fn read_lines(bytes: &[u8], max_line: usize, max_bytes: u64) -> (Vec<(u64, u64, String, bool)>, Extent) {
         let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
         let mut lines = Lines::new(bytes, max_line, max_bytes);
         let mut seen = vec![];
@@ -367,8 +367,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_lines_and_tells_a_half_written_one() {
-        let (lines, extent) = read(b"a\r\n\nbc\nd", 100, 100);
+    fn lines_are_numbered_and_torn_line_is_marked() {
+        let (lines, extent) = read_lines(b"a\r\n\nbc\nd", 100, 100);
         assert_eq!(
             lines,
             vec![(1, 0, "a".into(), true), (3, 4, "bc".into(), true), (4, 7, "d".into(), false)]
@@ -377,31 +377,31 @@ mod tests {
     }
 
     #[test]
-    fn replaces_bytes_that_are_no_utf8() {
+    fn lines_replace_invalid_utf8() {
         let line = LogLine { number: 1, offset: 0, bytes: b"a\xffb", complete: true };
         assert_eq!(line.text(), "a\u{fffd}b");
     }
 
     #[test]
-    fn passes_over_long_lines() {
+    fn lines_skip_long_lines() {
         let text = [b"x".repeat(200_000), b"\nok\n".to_vec(), b"y".repeat(200_000)].concat();
-        let (lines, extent) = read(&text, 1000, 1 << 20);
+        let (lines, extent) = read_lines(&text, 1000, 1 << 20);
         assert_eq!(lines, vec![(2, 200_001, "ok".into(), true)]);
         assert_eq!(extent.long_lines, 2);
     }
 
     #[test]
-    fn stops_at_the_cap_without_a_torn_line() {
-        let (lines, extent) = read(b"aa\nbbbb\n", 100, 5);
+    fn lines_stop_at_cap_without_torn_line() {
+        let (lines, extent) = read_lines(b"aa\nbbbb\n", 100, 5);
         assert_eq!(lines, vec![(1, 0, "aa".into(), true)]);
         assert!(extent.capped);
-        let (lines, extent) = read(b"aa\nbb\n", 100, 6);
+        let (lines, extent) = read_lines(b"aa\nbb\n", 100, 6);
         assert_eq!(lines.len(), 2);
         assert!(!extent.capped);
     }
 
     #[test]
-    fn stops_when_the_budget_is_spent() {
+    fn lines_stop_when_budget_is_spent() {
         let cancel = CancellationToken::new();
         cancel.cancel();
         let mut lines = Lines::new(&b"a\n"[..], 10, 10);
@@ -411,7 +411,7 @@ mod tests {
 
     /// Regression: the decoder read gigabytes of skippable frames before it returned, and the list waited for it.
     #[test]
-    fn compressed_log_without_content_fails_after_a_bounded_read() {
+    fn compressed_log_without_content_fails_early() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.jsonl.zst");
         let skippable = |bytes: u32| [&0x184d_2a50_u32.to_le_bytes()[..], &bytes.to_le_bytes()].concat();
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_log() {
+    fn other_name_toggles_zstd_suffix() {
         assert_eq!(other_name(Path::new("/a/r.jsonl")), Some(PathBuf::from("/a/r.jsonl.zst")));
         assert_eq!(other_name(Path::new("/a/r.jsonl.zst")), Some(PathBuf::from("/a/r.jsonl")));
     }

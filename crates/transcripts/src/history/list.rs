@@ -55,7 +55,7 @@ impl History {
             self.retain_own(&mut rows);
             return Listing { rows, ..Listing::default() };
         }
-        let found = self.look(query, budget);
+        let found = self.scan_logs(query, budget);
         let is_complete =
             query.provider.is_none() && query.since.is_none() && found.unread == 0 && !found.timed_out;
         if let Some(listed) = self.listed.as_ref().filter(|_| is_complete && !budget.spent()) {
@@ -65,7 +65,7 @@ impl History {
         found
     }
 
-    fn look(&self, query: &Query, budget: &Budget) -> Listing {
+    fn scan_logs(&self, query: &Query, budget: &Budget) -> Listing {
         let folders = self.discover(query.provider, budget);
         let timed_out = budget.timed_out();
         if *query == (Query { all: query.all, read_time: query.read_time, ..Query::default() })
@@ -344,7 +344,7 @@ fn workspace_of(cwd: &Path, home: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// Maximum number of files that are checked below one folder.
-const LOOKED_AT: usize = 200_000;
+const MAX_FILES: usize = 200_000;
 
 impl History {
     /// Returns the number of unknown files of each kind among an agent's sessions. A kind is an extension, such as
@@ -358,7 +358,7 @@ impl History {
                 files.flat_map(|file| file.earlier.into_iter().chain([file.path])).collect();
             for folder in format.watched.iter().filter(|folder| !folder.is_empty()) {
                 let walk = WalkBuilder::new(root.join(folder)).standard_filters(false).build();
-                let files = walk.filter_map(Result::ok).take_while(|_| !budget.spent()).take(LOOKED_AT);
+                let files = walk.filter_map(Result::ok).take_while(|_| !budget.spent()).take(MAX_FILES);
                 for file in files.filter(|file| file.file_type().is_some_and(|kind| kind.is_file())) {
                     let path = file.path();
                     let is_known = logs.contains(path)

@@ -75,7 +75,7 @@ impl LogFile {
     }
 
     /// Returns the current state of a listed log; for a session in a database, the state when it was listed.
-    pub(crate) fn of(transcript: &Transcript) -> Self {
+    pub(crate) fn of_transcript(transcript: &Transcript) -> Self {
         let (id, subagent, archived) = (&transcript.id, transcript.subagent, transcript.archived);
         let paths = transcript.earlier.iter().chain([&transcript.file_path]);
         let files = paths.filter_map(|path| Self::stat(path.clone(), id, subagent, archived)).collect();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_from_the_end_upwards_are_the_whole_log_without_gaps() {
+    fn parts_cover_log_without_gaps() {
         let folder = tempfile::tempdir().unwrap();
         // Lines of very different lengths: some are longer than a part.
         let log: String = (1..=60).map(|number| prompt(number, number * number % 997)).collect();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_last_line_is_counted_once() {
+    fn part_counts_long_last_line_once() {
         let folder = tempfile::tempdir().unwrap();
         let log = format!("{}{}", prompt(1, 10), prompt(2, 2 * limits::LINE));
         let (history, row) = history(folder.path(), &log);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_with_those_around_it_and_later_ones_follow() {
+    fn part_around_line_continues_below() {
         let folder = tempfile::tempdir().unwrap();
         let log: String = (1..=60).map(|number| prompt(number, 50)).collect();
         let (history, row) = history(folder.path(), &log);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_line_is_decoded_without_the_others() {
+    fn line_events_decodes_single_line() {
         let folder = tempfile::tempdir().unwrap();
         let log: String = (1..=60).map(|number| prompt(number, 5)).collect();
         let (history, row) = history(folder.path(), &log);

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_when_raw_lines_will_do() {
+    fn reads_raw_accepts_plain_patterns() {
         let rows = [
             ("login", true),
             ("TODO|FIXME", true),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_with_a_quote_in_its_range_finds_quotes() {
+    fn pattern_class_with_quote_finds_quotes() {
         let line = br#"{"message":{"content":"please a\"b now"}}"#;
         for pattern in ["a[!-0]b now", "a[\"']b", "a[ -z]b", r"a[\x22]b"] {
             let pattern = Pattern::new(pattern).unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_pattern_is_told_in_one_sentence() {
+    fn bad_pattern_fails_with_one_sentence() {
         let error = Pattern::new("a(").unwrap_err();
         assert_eq!(error, "unclosed group");
         assert_eq!(Pattern::new(r"\w{5000}{5000}").unwrap_err(), "the pattern is too large");

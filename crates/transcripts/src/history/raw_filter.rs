@@ -83,7 +83,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_character_that_becomes_ascii_is_known() {
+    fn is_other_covers_every_character() {
         for letter in '\u{80}'..=char::MAX {
             let folded = FoldedText::new(&format!("a{letter}b"));
             let middle = folded.text().strip_prefix('a').and_then(|rest| rest.strip_suffix('b'));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_passed_over() {
+    fn raw_filter_skips_lines() {
         let rows = [
             ("needle-77", r#"{"a":"a NEEDLE 77"}"#, true),
             ("needle-77", r#"{"a":"77"}"#, false),
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_line_with_a_text_is_passed_over(text in any::<String>(), around in any::<String>(), ascii in any::<bool>()) {
+        fn raw_filter_keeps_every_match(text in any::<String>(), around in any::<String>(), ascii in any::<bool>()) {
             let said = format!("{around}{text}{around}");
             let folded = FoldedText::new(&text);
             prop_assume!(FoldedText::new(&said).text().contains(folded.text()));

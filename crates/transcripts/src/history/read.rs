@@ -58,7 +58,7 @@ pub struct ReadEnd {
 
 impl History {
     /// Passes the events of a part of a transcript to `visit`, in file order.
-    pub fn read(
+    pub fn read_transcript(
         &self,
         transcript: &Transcript,
         span: Span,
@@ -187,7 +187,8 @@ impl History {
         let source = self.source(transcript).ok()?;
         let name = (source.format.names)(&source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
-        let logged = || source.format.summarise(&LogFile::of(transcript), &|_| None, budget).given_title;
+        let logged =
+            || source.format.summarise(&LogFile::of_transcript(transcript), &|_| None, budget).given_title;
         match name {
             Some(name) if name.is_given => Some(name.text),
             name => logged().or(name.map(|name| name.text)),
@@ -285,5 +286,5 @@ fn is_shown(event: &Event) -> bool {
 
 fn has(event: &Event, wanted: &str) -> bool {
     let has = |text: &str| FoldedText::new(text).text().contains(wanted);
-    matches!(&event.kind, EventKind::ToolCall { name } if has(name)) || has(&event.said())
+    matches!(&event.kind, EventKind::ToolCall { name } if has(name)) || has(&event.readable_text())
 }

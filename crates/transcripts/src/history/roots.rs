@@ -47,7 +47,7 @@ mod tests {
     use std::{sync::Arc, time::Duration};
 
     #[test]
-    fn every_combination() {
+    fn roots_follow_environment() {
         let roots = |pairs: &[(&str, &str)]| {
             HistoryRoots::from_lookup(&|name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_in_every_folder_of_an_agent_are_found() {
+    fn list_reads_every_folder_of_agent() {
         let home = tempfile::tempdir().unwrap();
         for (folder, id) in [(".openclaw", "new"), (".clawdbot", "old")] {
             let sessions = home.path().join(folder).join("agents/main/sessions");

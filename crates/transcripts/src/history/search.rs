@@ -10,7 +10,7 @@ use super::{
     read::line_ends,
     transcript::{Listing, Query, Transcript},
     typed::TextFit,
-    wanted::{Wanted, excerpt, fill_after, fill_before, said_excerpt},
+    wanted::{Wanted, excerpt, fill_after, fill_before, shown_lines},
     word_index::{IndexedText, SessionKey, WordIndex},
 };
 use crate::limits;
@@ -218,7 +218,7 @@ impl History {
                 }
                 found.finish(row, search);
                 let mut board = board.lock();
-                board.put(at, found, search.best);
+                board.finish(at, found, search.best);
                 search.is_full.store(board.first_matches >= search.enough, Ordering::Relaxed);
                 // Under the lock, so that progress is reported in order.
                 progress.report(board.done, rows.len() as u64);
@@ -307,7 +307,7 @@ impl History {
                 };
                 let events = wanted.searched(decoder.line(&line).counted(with_copies), row);
                 if wants_after && let Some((_, last)) = found.matches.last_mut() {
-                    fill_after(last, events.iter().flat_map(said_excerpt), query);
+                    fill_after(last, events.iter().flat_map(shown_lines), query);
                     wants_after = last.after.len() < query.context;
                 }
                 let place = match candidates {
@@ -326,7 +326,7 @@ impl History {
                             }
                             let line = LogLine { number: *number, offset: *offset, bytes, complete: true };
                             let events = decoder.line(&line).counted(with_copies);
-                            fill_before(&mut hit, events.iter().flat_map(said_excerpt), query);
+                            fill_before(&mut hit, events.iter().flat_map(shown_lines), query);
                         }
                         wants_after = hit.after.len() < query.context;
                         found.add(hit, fit, &events);
@@ -495,7 +495,7 @@ impl History {
             }
             let text = self.words.as_ref().and_then(|index| index.text(&session, line));
             let events = match text {
-                Some(IndexedText::Kept(said)) if is_whole => said,
+                Some(IndexedText::Kept(events)) if is_whole => events,
                 Some(IndexedText::Logged { first, offset }) => {
                     self.line_events(transcript, (first, offset), line, search.budget)?
                 }

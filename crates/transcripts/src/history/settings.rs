@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_is_excluded_by_every_path() {
+    fn exclusion_covers_every_path_of_folder() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         for name in ["work/proj/src", "work/proj2", "other"] {
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn worktrees_of_an_excluded_folder_are_excluded_when_they_are_gone() {
+    fn exclusion_covers_removed_worktrees() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let (main, side, lost) = (base.join("repos/main"), base.join("side"), base.join("lost"));
@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn link_that_is_changed_stays_excluded_and_inclusion_ends_it() {
+    fn exclusion_survives_changed_link() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         let (link, first, second) = (base.join("link"), base.join("first"), base.join("second"));
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn session_without_a_directory_is_excluded_unless_its_path_rules_that_out() {
+    fn exclusion_covers_unknown_directory() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("real/proj")).unwrap();
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn mark_changes_with_the_log_and_the_excluded_folders() {
+    fn mark_changes_with_log_and_exclusions() {
         let file = |path: &str, size, mtime_ns| LogFile {
             earlier: vec![],
             is_dated: false,

@@ -37,7 +37,7 @@ pub(crate) fn summarise(
         prompts: 0,
         bad_lines: 0,
     };
-    let whole = log.and_then(|log| summary.read(log, budget)).unwrap_or_else(|error| {
+    let whole = log.and_then(|log| summary.read_log(log, budget)).unwrap_or_else(|error| {
         tracing::debug!(%error, path = %file.path.display(), "a session could not be read");
         false
     });
@@ -63,7 +63,7 @@ struct Summary {
 
 impl Summary {
     /// Returns whether all lines were read.
-    fn read(&mut self, log: OpenLog, budget: &Budget) -> io::Result<bool> {
+    fn read_log(&mut self, log: OpenLog, budget: &Budget) -> io::Result<bool> {
         let mut lines = Lines::new(log, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
         while lines.position() < limits::SUMMARY_WHOLE || self.first_prompt.is_none() {
             let Some(line) = lines.next(budget)? else {

@@ -115,7 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn ranges_stay_in_order_and_apart() {
+    fn add_keeps_ranges_ordered_and_apart() {
         let mut taken_back = TakenBack::default();
         for range in [10..20, 40..50, 20..25, 5..8, 30..45, 60..60] {
             taken_back.add(range);
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_with_a_prompt_that_the_last_record_does_not_follow_was_taken_back() {
+    fn abandoned_branch_with_prompt_is_taken_back() {
         for (log, expected) in [
             ("A<- b<A C<b d<C", ""),
             // The user undid C and its answer.
@@ -186,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_links_are_read(records in prop::collection::vec((0u64..20, 0u64..24, any::<bool>()), 0..60)) {
+        fn beside_the_path_accepts_any_links(records in prop::collection::vec((0u64..20, 0u64..24, any::<bool>()), 0..60)) {
             let links: Vec<Link> = records
                 .iter()
                 .enumerate()

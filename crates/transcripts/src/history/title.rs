@@ -24,7 +24,7 @@ pub(crate) enum TypedText<'a> {
     Nothing,
 }
 
-pub(crate) fn said(block: &str) -> TypedText<'_> {
+pub(crate) fn typed_text(block: &str) -> TypedText<'_> {
     let block = block.trim();
     if let Some(name) = between(block, "<command-name>", "</command-name>").map(str::trim) {
         return if name.is_empty() { TypedText::Nothing } else { TypedText::Command(name) };
@@ -39,7 +39,7 @@ pub(crate) fn said(block: &str) -> TypedText<'_> {
 
 /// Joins the typed texts of a turn's blocks; `None` if there are none.
 pub(crate) fn prompt<'a>(blocks: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let typed = blocks.into_iter().filter_map(|block| match said(block) {
+    let typed = blocks.into_iter().filter_map(|block| match typed_text(block) {
         TypedText::Prompt(text) => Some(text),
         _ => None,
     });
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row() {
+    fn typed_text_strips_every_form() {
         let prompt = |text: &'static str| TypedText::Prompt(text);
         let rows = [
             ("Fix the login", prompt("Fix the login")),
@@ -192,29 +192,24 @@ mod tests {
             (" \n\t", TypedText::Nothing),
         ];
         for (block, expected) in rows {
-            assert_eq!(said(block), expected, "{block:?}");
+            assert_eq!(typed_text(block), expected, "{block:?}");
         }
     }
 
     #[test]
-    fn joins_the_blocks_of_a_turn() {
+    fn prompt_joins_blocks_of_turn() {
         let blocks = ["<environment_context>x</environment_context>", "Fix it", "<image>", "and test it"];
         assert_eq!(super::prompt(blocks), Some("Fix it\nand test it".into()));
         assert_eq!(super::prompt(["<tick>1</tick>"]), None);
     }
 
     #[test]
-    fn an_empty_title_is_none() {
+    fn given_drops_empty_title() {
         assert_eq!(given(Some(" \n")), None);
     }
-}
-
-#[cfg(test)]
-mod noise_tests {
-    use super::*;
 
     #[test]
-    fn every_row() {
+    fn strip_drops_generated_text() {
         let rows = [
             // Codex envelopes, alone and followed by a prompt
             ("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nbe nice\n</INSTRUCTIONS>", ""),

@@ -64,40 +64,12 @@ impl Provider {
 
     /// Returns the name on the wire, such as `claude-code`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Codex => "codex",
-            Self::ClaudeCode => "claude-code",
-            Self::Gemini => "gemini",
-            Self::Qwen => "qwen",
-            Self::Copilot => "copilot",
-            Self::Pi => "pi",
-            Self::OpenClaw => "openclaw",
-            Self::Cursor => "cursor",
-            Self::Amp => "amp",
-            Self::Cline => "cline",
-            Self::Droid => "droid",
-            Self::Opencode => "opencode",
-            Self::Goose => "goose",
-        }
+        self.names().0
     }
 
     /// Returns the name that users know.
     pub fn display_name(self) -> &'static str {
-        match self {
-            Self::Codex => "Codex",
-            Self::ClaudeCode => "Claude Code",
-            Self::Gemini => "Gemini CLI",
-            Self::Qwen => "Qwen Code",
-            Self::Copilot => "GitHub Copilot CLI",
-            Self::Pi => "pi",
-            Self::OpenClaw => "OpenClaw",
-            Self::Cursor => "Cursor",
-            Self::Amp => "Amp",
-            Self::Cline => "Cline",
-            Self::Droid => "Factory Droid",
-            Self::Opencode => "opencode",
-            Self::Goose => "Goose",
-        }
+        self.names().1
     }
 
     /// Returns the command that continues a session of this agent in a terminal, if it has one.
@@ -105,19 +77,26 @@ impl Provider {
         // Other ids would need quotes.
         let is_plain = !id.starts_with('-')
             && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-        let command = match self {
-            Self::Codex => "codex resume",
-            Self::ClaudeCode => "claude --resume",
-            Self::Gemini => "gemini --resume",
-            Self::Qwen => "qwen --resume",
-            Self::Copilot => "copilot --resume",
-            Self::Cursor => "cursor-agent --resume",
-            Self::Amp => "amp threads continue",
-            Self::Opencode => "opencode --session",
-            Self::Goose => "goose session --resume --session-id",
-            Self::Pi | Self::OpenClaw | Self::Cline | Self::Droid => return None,
-        };
-        is_plain.then(|| format!("{command} {id}"))
+        self.names().2.filter(|_| is_plain).map(|command| format!("{command} {id}"))
+    }
+
+    /// Returns the name on the wire, the name that users know, and the command that continues a session.
+    fn names(self) -> (&'static str, &'static str, Option<&'static str>) {
+        match self {
+            Self::Codex => ("codex", "Codex", Some("codex resume")),
+            Self::ClaudeCode => ("claude-code", "Claude Code", Some("claude --resume")),
+            Self::Gemini => ("gemini", "Gemini CLI", Some("gemini --resume")),
+            Self::Qwen => ("qwen", "Qwen Code", Some("qwen --resume")),
+            Self::Copilot => ("copilot", "GitHub Copilot CLI", Some("copilot --resume")),
+            Self::Pi => ("pi", "pi", None),
+            Self::OpenClaw => ("openclaw", "OpenClaw", None),
+            Self::Cursor => ("cursor", "Cursor", Some("cursor-agent --resume")),
+            Self::Amp => ("amp", "Amp", Some("amp threads continue")),
+            Self::Cline => ("cline", "Cline", None),
+            Self::Droid => ("droid", "Factory Droid", None),
+            Self::Opencode => ("opencode", "opencode", Some("opencode --session")),
+            Self::Goose => ("goose", "Goose", Some("goose session --resume --session-id")),
+        }
     }
 
     /// Parses a provider's name, case-insensitive; also accepts `claude_code` and `claude`.

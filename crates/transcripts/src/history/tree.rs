@@ -37,7 +37,7 @@ impl Tree {
     /// Returns the undone lines among those that begin in a range of byte offsets. The last record in the range is the
     /// end of the conversation.
     pub(super) fn taken_back(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-        self.read(files, range, budget)
+        self.branches(files, range, budget)
             .map_or_else(|_| TakenBack::default(), |branches| branches.taken_back(files))
     }
 
@@ -49,13 +49,13 @@ impl Tree {
         offset: u64,
         budget: &Budget,
     ) -> bool {
-        let Ok(mut branches) = self.read(files, from..u64::MAX, budget) else { return true };
+        let Ok(mut branches) = self.branches(files, from..u64::MAX, budget) else { return true };
         let now = branches.taken_back(files).before(offset);
         branches.links.retain(|link| link.line.start < offset);
         now != branches.taken_back(files).before(offset)
     }
 
-    fn read(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> io::Result<Branches> {
+    fn branches(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> io::Result<Branches> {
         let mut log = lines::open_all(files)?;
         let end = log.seek(SeekFrom::End(0))?.unwrap_or(range.end).min(range.end);
         let from = range.start.max(end.saturating_sub(limits::TAKEN_BACK));

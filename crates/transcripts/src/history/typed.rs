@@ -51,23 +51,23 @@ pub enum TextFit {
 impl SearchText {
     /// Parses typed text; `None` if it is only white space.
     pub fn new(typed: &str) -> Option<Self> {
-        Self::read(typed, false)
+        Self::parse(typed, false)
     }
 
     /// Like [`SearchText::new`], but words may match anywhere inside others.
     pub(super) fn within_words(typed: &str) -> Option<Self> {
-        Self::read(typed, true)
+        Self::parse(typed, true)
     }
 
-    fn read(typed: &str, within_words: bool) -> Option<Self> {
+    fn parse(typed: &str, within_words: bool) -> Option<Self> {
         let typed = composed(typed);
         let found = terms(&typed);
         let last = found.len().checked_sub(1)?;
         let (mut words, mut identifiers, mut exact) = (Vec::new(), Vec::new(), Vec::new());
         let term = |(at, (text, is_quoted)): (usize, &(&str, bool))| {
             // A later term or a quote ends a word; otherwise the user may still be typing it.
-            let goes_on = at == last && !is_quoted && typed.ends_with(text);
-            let end = if goes_on { "" } else { " " };
+            let is_prefix = at == last && !is_quoted && typed.ends_with(text);
+            let end = if is_prefix { "" } else { " " };
             let ended = format!("{text}{end}");
             words.extend(query_words(&ended));
             identifiers.extend(query_identifiers(&ended));
@@ -207,7 +207,7 @@ struct Place {
 /// Returns the places of a folded text in the source of another one, except those before a combining mark of its last
 /// letter and those in binary data.
 fn places<'a>((text, source): &'a (FoldedText, &str), wanted: &'a str) -> impl Iterator<Item = Place> {
-    let goes_on = |inside: Option<char>, outside: Option<char>| {
+    let is_prefix = |inside: Option<char>, outside: Option<char>| {
         let is_letter = |letter: char| is_part_of_word(letter) && !is_without_spaces(letter);
         inside.is_some_and(is_letter) && outside.is_some_and(is_letter)
     };
@@ -216,7 +216,8 @@ fn places<'a>((text, source): &'a (FoldedText, &str), wanted: &'a str) -> impl I
         let (before, behind) = (text.text()[..at].chars().next_back(), text.text()[end..].chars().next());
         let is_cut = behind.is_some_and(|next| canonical_combining_class(next) != 0);
         let start = text.source(at..end).start;
-        let is_exact = !goes_on(found.chars().next(), before) && !goes_on(found.chars().next_back(), behind);
+        let is_exact =
+            !is_prefix(found.chars().next(), before) && !is_prefix(found.chars().next_back(), behind);
         (!is_cut && !is_blob(line_at(source, start))).then_some(Place { at: start, is_exact })
     })
 }
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_is_found_as_text() {
+    fn typed_text_matches_as_text() {
         let all = r#"open C:\Users\demo\x, foo(bar) [x] {y} don't grammar::fa "two words" * . $HOME --flag a|b ^c #4711 (100%) late-needle-77"#;
         for typed in [
             r"C:\Users\demo",
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn words_may_be_spread_over_a_message_and_not_over_messages() {
+    fn words_match_within_one_message() {
         let event = |kind, text: &str| Event::new(1, None, kind, text);
         let events = [
             event(EventKind::Prompt, "why does compose"),
@@ -308,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_belongs_to_its_letter() {
+    fn mark_belongs_to_its_letter() {
         assert_eq!(fit("x", "x\u{302} y"), None);
         assert_eq!(fit("cafe", "café"), None);
         assert_eq!(fit("CAFE\u{301}", "café"), Some(TextFit::Exact));
     }
 
     #[test]
-    fn an_exact_match_is_no_part_of_a_word() {
+    fn exact_match_is_whole_word() {
         for (typed, text, expected) in [
             ("re_lo", "a re_lo b", TextFit::Exact),
             ("re_lo", "re_load, re_lo", TextFit::Exact),
@@ -335,7 +336,7 @@ mod tests {
     proptest! {
         /// The index is queried only for the words of exact matches.
         #[test]
-        fn exact_matches_have_the_exact_words(before in any::<String>(), typed in any::<String>(), after in any::<String>()) {
+        fn exact_matches_contain_exact_words(before in any::<String>(), typed in any::<String>(), after in any::<String>()) {
             let text = format!("{before}{typed}{after}");
             if let Some(search) = SearchText::new(&typed)
                 && search.fit(&text) == Some(TextFit::Exact)
@@ -345,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_found_in_every_normal_form(text in any::<String>(), before in "[ a-z]{0,3} ", quote in any::<bool>()) {
+        fn text_matches_in_every_normal_form(text in any::<String>(), before in "[ a-z]{0,3} ", quote in any::<bool>()) {
             // A quote at either end is syntax.
             prop_assume!(!text.contains('"') && SearchText::new(&text).is_some());
             let typed = if quote { format!("\"{text}\"") } else { text.clone() };
@@ -356,7 +357,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_a_search_panic(typed in any::<String>(), text in any::<String>()) {
+        fn search_accepts_any_text(typed in any::<String>(), text in any::<String>()) {
             if let Some(typed) = SearchText::new(&typed) {
                 let events = [Event::new(1, None, EventKind::Prompt, text.as_str())];
                 if let Some((event, at, _)) = typed.find(&events) {

@@ -89,9 +89,9 @@ impl Wanted {
             event.kind.is_indexed() && !event.copied && (transcript.subagent || !event.sidechain)
         };
         let events = events.into_iter().filter(|event| *whole_logs || is_indexed(event));
-        let said = events.map(|mut event| {
-            if let Cow::Owned(said) = event.said() {
-                event.text = said;
+        let searched = events.map(|mut event| {
+            if let Cow::Owned(text) = event.readable_text() {
+                event.text = text;
             }
             if let EventKind::ToolCall { name } = &event.kind
                 && *whole_logs
@@ -100,7 +100,7 @@ impl Wanted {
             }
             event
         });
-        said.collect()
+        searched.collect()
     }
 
     /// Returns the best match in the events of a line that was found by reading its log.
@@ -182,7 +182,7 @@ pub(super) fn excerpt(
     let end = text[place.start..].find('\n').map_or(text.len(), |end| place.start + end);
     let (line, at) = match place.at {
         Some(at) => (text[place.start..end].to_owned(), at),
-        None => (said_excerpt(event).next().unwrap_or_default(), 0),
+        None => (shown_lines(event).next().unwrap_or_default(), 0),
     };
     let mut hit = SearchMatch {
         session_id: transcript.id.clone(),
@@ -192,15 +192,15 @@ pub(super) fn excerpt(
         before: vec![],
         after: vec![],
     };
-    let earlier = events[..place.event].iter().flat_map(said_excerpt).chain(lines_of(&text[..place.start]));
+    let earlier = events[..place.event].iter().flat_map(shown_lines).chain(lines_of(&text[..place.start]));
     fill_before(&mut hit, earlier, query);
     let rest = lines_of(text.get(end + 1..).unwrap_or_default());
-    fill_after(&mut hit, rest.chain(events[place.event + 1..].iter().flat_map(said_excerpt)), query);
+    fill_after(&mut hit, rest.chain(events[place.event + 1..].iter().flat_map(shown_lines)), query);
     hit
 }
 
 /// Returns an event's text by line, with its tool's name first; titles are not included.
-pub(super) fn said_excerpt(event: &Event) -> impl Iterator<Item = String> + '_ {
+pub(super) fn shown_lines(event: &Event) -> impl Iterator<Item = String> + '_ {
     let text = if matches!(event.kind, EventKind::Title(_)) { "" } else { event.text.as_str() };
     let mut lines = lines_of(text);
     let head = match &event.kind {
@@ -255,7 +255,7 @@ mod tests {
     use super::shortened;
 
     #[test]
-    fn keeps_the_match_in_sight() {
+    fn shortened_keeps_match_visible() {
         let rows = [
             ("short", 0, 10, "short"),
             ("0123456789abc", 0, 10, "0123456789…"),

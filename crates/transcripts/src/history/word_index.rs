@@ -95,7 +95,7 @@ mod tests {
     use super::is_words;
 
     #[test]
-    fn words_and_expressions() {
+    fn is_words_rejects_expressions() {
         for words in ["redirect", "fix the parser", "Cargo.toml", "src/a-b.rs:12", "größe", "認証", "x = 1"]
         {
             assert!(is_words(words), "{words}");

@@ -32,7 +32,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn sessions_of_every_agent_are_listed_opened_and_found_at_their_line() {
+fn sessions_of_every_agent_are_indexed() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/agents");
     for provider in Provider::ALL {
         let folder = tempfile::tempdir().unwrap();

@@ -51,19 +51,19 @@ impl SessionCounts {
 
 /// Delay before the first scan: a window that opens requests its list, and would wait for a scan that reads the same
 /// logs.
-const LOOK_FIRST: Duration = Duration::from_millis(300);
+const FIRST_SCAN: Duration = Duration::from_millis(300);
 /// Interval between scans of the logs while changes are reported, to find new folders.
-const LOOK: Duration = Duration::from_secs(30);
+const WATCHED_SCAN: Duration = Duration::from_secs(30);
 /// The same where changes are not reported.
-const LOOK_OFTEN: Duration = Duration::from_secs(5);
+const UNWATCHED_SCAN: Duration = Duration::from_secs(5);
 /// Time limit for a scan of the logs.
 const TIME: Duration = Duration::from_secs(60);
 /// Minimum interval between scans: an agent writes many lines at once.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Pause after a scan, as a multiple of its duration, so that scanning takes at most a tenth of a core. `PAUSE_MOST`
+/// Pause after a scan, as a multiple of its duration, so that scanning takes at most a tenth of a core. `MAX_PAUSE`
 /// caps it at what a user will wait for.
-const PAUSES: u32 = 9;
-const PAUSE_MOST: Duration = Duration::from_millis(300);
+const PAUSE_FACTOR: u32 = 9;
+const MAX_PAUSE: Duration = Duration::from_millis(300);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
 
@@ -72,7 +72,7 @@ pub struct HistoryIndexer {
     shared: Arc<Shared>,
     cancel: CancellationToken,
     /// Wakes the thread.
-    look: Sender<()>,
+    wake: Sender<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -145,7 +145,7 @@ impl HistoryIndexer {
         follows: bool,
         forgets: bool,
     ) -> Self {
-        let (look, wakes) = channel();
+        let (wake, wakes) = channel();
         let cancel = CancellationToken::new();
         let Followed { history, titles, scanned } = followed;
         let shared = Arc::new(Shared {
@@ -161,21 +161,21 @@ impl HistoryIndexer {
         });
         let mut thread = None;
         if follows {
-            let (own, token, wake) = (shared.clone(), cancel.clone(), look.clone());
-            let follow = move || own.follow(LogWatch::new(wake), &wakes, &token, &scanned);
+            let (own, token, waker) = (shared.clone(), cancel.clone(), wake.clone());
+            let follow = move || own.follow(LogWatch::new(waker), &wakes, &token, &scanned);
             match thread::Builder::new().name("history".to_owned()).spawn(follow) {
                 Ok(started) => thread = Some(started),
                 Err(error) => tracing::warn!(%error, "other agents' sessions are not followed"),
             }
         }
-        Self { shared, cancel, look, thread: Mutex::new(thread) }
+        Self { shared, cancel, wake, thread: Mutex::new(thread) }
     }
 
     /// Stops the thread, and moves everything in the index into one of its files, which is then complete without the
     /// others. Blocks.
     pub fn stop(&self) {
         self.cancel.cancel();
-        self.look();
+        self.scan_soon();
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {
@@ -195,9 +195,9 @@ impl HistoryIndexer {
     }
 
     /// Scans for new lines now.
-    pub fn look(&self) {
+    pub fn scan_soon(&self) {
         // Without a thread there is nothing to wake.
-        let _ = self.look.send(());
+        let _ = self.wake.send(());
     }
 
     /// Calls `on_change` after every change of the progress, the state or the list, from any thread; it must not block.
@@ -216,9 +216,9 @@ impl HistoryIndexer {
     }
 
     /// Notifies watchers of a change of a session outside its log.
-    pub fn tell(&self, row: Transcript) {
+    pub fn report_change(&self, row: Transcript) {
         self.shared.news.lock().add(row);
-        self.shared.told();
+        self.shared.notify_watchers();
     }
 
     /// Returns the numbers of sessions of each agent, as last listed.
@@ -235,8 +235,8 @@ impl HistoryIndexer {
     /// Starts or stops filling the index. Its content stays.
     pub fn set_wanted(&self, wanted: bool) {
         self.shared.wanted.store(wanted, Ordering::Relaxed);
-        self.shared.told();
-        self.look();
+        self.shared.notify_watchers();
+        self.scan_soon();
     }
 
     /// Forgets everything; if the index is wanted, it is filled again. Blocks.
@@ -246,8 +246,8 @@ impl HistoryIndexer {
             index.clear()?;
         }
         *self.shared.progress.lock() = IndexProgress::default();
-        self.shared.told();
-        self.look();
+        self.shared.notify_watchers();
+        self.scan_soon();
         Ok(())
     }
 
@@ -270,12 +270,12 @@ impl HistoryIndexer {
 impl Drop for HistoryIndexer {
     fn drop(&mut self) {
         self.cancel.cancel();
-        self.look();
+        self.scan_soon();
     }
 }
 
 impl Shared {
-    fn told(&self) {
+    fn notify_watchers(&self) {
         let watchers = self.watchers.lock().clone();
         watchers.iter().for_each(|on_change| on_change());
     }
@@ -313,7 +313,7 @@ impl Shared {
         if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
             tracing::debug!(?error, "the index is built at normal priority");
         }
-        thread::sleep(LOOK_FIRST);
+        thread::sleep(FIRST_SCAN);
         let mut reader = NewsReader::default();
         let mut compaction: Option<JoinHandle<()>> = None;
         // Forget sessions that were deleted or excluded while no bridge was running.
@@ -323,9 +323,9 @@ impl Shared {
             tracing::warn!(%error, "what is gone of other agents' sessions is kept until the next start");
         }
         while !cancel.is_cancelled() {
-            let is_told = logs.refresh(&self.history);
-            let mut looked = self.look(&mut reader, wakes, cancel);
-            let listing = looked.listing.take().unwrap_or_default();
+            let is_watched = logs.refresh(&self.history);
+            let mut scan = self.scan(&mut reader, wakes, cancel);
+            let listing = scan.listing.take().unwrap_or_default();
             scanned();
             let is_free = compaction.as_ref().is_none_or(JoinHandle::is_finished);
             let is_wanted = self.wanted.load(Ordering::Relaxed);
@@ -339,10 +339,10 @@ impl Shared {
             if let Some(index) = self.index.as_ref().filter(|_| is_free && is_wanted) {
                 let mut step = |now| {
                     *self.progress.lock() = now;
-                    self.told();
+                    self.notify_watchers();
                     // A first index takes minutes; new lines are shown in the meantime.
-                    if Instant::now() > looked.next && wakes.try_recv().is_ok() {
-                        looked = self.look(&mut reader, wakes, cancel);
+                    if Instant::now() > scan.next && wakes.try_recv().is_ok() {
+                        scan = self.scan(&mut reader, wakes, cancel);
                     }
                     self.wanted.load(Ordering::Relaxed)
                 };
@@ -358,8 +358,8 @@ impl Shared {
             if cancel.is_cancelled() {
                 return;
             }
-            thread::sleep(looked.next.saturating_duration_since(Instant::now()));
-            match wakes.recv_timeout(if is_told { LOOK } else { LOOK_OFTEN }) {
+            thread::sleep(scan.next.saturating_duration_since(Instant::now()));
+            match wakes.recv_timeout(if is_watched { WATCHED_SCAN } else { UNWATCHED_SCAN }) {
                 Err(RecvTimeoutError::Disconnected) => return,
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
             }
@@ -367,7 +367,7 @@ impl Shared {
     }
 
     /// Lists the sessions and reports changes.
-    fn look(&self, reader: &mut NewsReader, wakes: &Receiver<()>, cancel: &CancellationToken) -> Looked {
+    fn scan(&self, reader: &mut NewsReader, wakes: &Receiver<()>, cancel: &CancellationToken) -> Scan {
         // This scan covers all notifications up to now.
         while wakes.try_recv().is_ok() {}
         let began = Instant::now();
@@ -378,14 +378,14 @@ impl Shared {
         *self.counts.lock() = counts;
         let is_new = reader.take(&listing, &mut self.news.lock());
         if is_new {
-            self.told();
+            self.notify_watchers();
             if self.forgets.load(Ordering::Relaxed)
                 && let Err(error) = self.forget_titles(&listing.rows, cancel)
             {
                 tracing::warn!(%error, "the titles of sessions that are gone are kept");
             }
         }
-        Looked { listing: Some(listing), next: Instant::now() + (took * PAUSES).clamp(PAUSE, PAUSE_MOST) }
+        Scan { listing: Some(listing), next: Instant::now() + (took * PAUSE_FACTOR).clamp(PAUSE, MAX_PAUSE) }
     }
 }
 
@@ -395,7 +395,7 @@ fn compact(index: Arc<HistoryIndex>) -> Option<JoinHandle<()>> {
     thread::Builder::new().name("history index".to_owned()).spawn(compact).ok()
 }
 
-struct Looked {
+struct Scan {
     listing: Option<Listing>,
     /// Earliest time of the next scan.
     next: Instant,
@@ -421,7 +421,7 @@ impl LogWatch {
         };
         let watcher = notify::recommended_watcher(told)
             .inspect_err(
-                |error| tracing::warn!(%error, "changes of other agents' sessions are only looked for"),
+                |error| tracing::warn!(%error, "changes of other agents' sessions are only scan for"),
             )
             .ok();
         Self { watcher, folders: BTreeSet::new(), is_whole: false }
@@ -442,7 +442,7 @@ impl LogWatch {
         for (path, below) in exist.difference(&self.folders) {
             let mode = if *below { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
             if let Err(error) = watcher.watch(path, mode) {
-                tracing::warn!(%error, path = %path.display(), "changes in this folder are only looked for");
+                tracing::warn!(%error, path = %path.display(), "changes in this folder are only scan for");
                 self.is_whole = false;
             }
         }

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_in_order() {
+    fn changes_are_reported_once_in_order() {
         let (mut reader, mut news) = (NewsReader::default(), HistoryNews::default());
         assert!(reader.take(&listing(&[("b", 2), ("a", 1)]), &mut news));
         let first = news.number;
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_changes_are_kept() {
+    fn news_keeps_newest_changes() {
         let (mut reader, mut news) = (NewsReader::default(), HistoryNews::default());
         reader.take(&listing(&[]), &mut news);
         let rows: Vec<Transcript> = (0..30).rev().map(|at| row(&at.to_string(), at)).collect();

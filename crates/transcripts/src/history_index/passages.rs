@@ -10,7 +10,7 @@ pub(super) const TEXT: u64 = 256 << 10;
 /// Maximum bytes of a passage; longer ones are dumps.
 const PASSAGE: usize = 16 << 10;
 /// Marks passages that continue past these bytes: a character that no word of a text contains.
-pub(super) const GOES_ON: &str = "\u{f8ff}";
+pub(super) const CONTINUES: &str = "\u{f8ff}";
 /// Bytes of a log read at once. Most logs are one part: each part starts by determining which lines count.
 const PART: u64 = 4 << 20;
 /// Number of newer sessions after which a session with new lines gets a new key: with more, a search finds those lines
@@ -88,19 +88,19 @@ pub(super) fn read_passages(
         let mut stopped = None;
         let counted = |event: &&Event| !event.copied && !event.sidechain && !event.taken_back;
         for event in part.events.iter().filter(counted) {
-            let Some(kind) = Kind::of(&event.kind) else { continue };
+            let Some(kind) = Kind::of_event(&event.kind) else { continue };
             // A line is indexed as a whole.
             if read.bytes >= TEXT && last != Some(event.line) {
                 stopped = Some(event.line);
                 break;
             }
             last = Some(event.line);
-            let said = event.said();
-            let text = &said[..said.floor_char_boundary(PASSAGE)];
+            let whole = event.readable_text();
+            let text = &whole[..whole.floor_char_boundary(PASSAGE)];
             read.bytes += text.len() as u64;
             let mut words = index_words(text);
-            if text.len() < said.len() {
-                words.push_str(GOES_ON);
+            if text.len() < whole.len() {
+                words.push_str(CONTINUES);
                 words.push(' ');
             }
             add(&mut read.passages, event.line, kind, words);
@@ -130,7 +130,7 @@ pub(super) fn read_passages(
 fn add(passages: &mut Vec<(u64, Kind, String)>, line: u64, kind: Kind, words: String) {
     let of_line = passages.iter_mut().rev().take_while(|(other, ..)| *other == line);
     match of_line.into_iter().find(|(_, other, _)| *other == kind) {
-        Some((.., said)) => said.push_str(&words),
+        Some((.., text)) => text.push_str(&words),
         None => passages.push((line, kind, words)),
     }
 }
@@ -194,7 +194,7 @@ impl Kind {
         }
     }
 
-    pub(super) fn of(kind: &EventKind) -> Option<Self> {
+    pub(super) fn of_event(kind: &EventKind) -> Option<Self> {
         match kind {
             EventKind::Prompt => Some(Self::Prompt),
             EventKind::Assistant => Some(Self::Answer),
@@ -255,7 +255,7 @@ mod tests {
 
     /// Regression: only neighbours were joined, and the second answer of a line got the number of the first.
     #[test]
-    fn a_line_has_one_passage_of_each_kind() {
+    fn line_has_one_passage_per_kind() {
         let mut passages = Vec::new();
         for (line, kind, words) in [
             (3, Kind::Answer, "before "),
@@ -268,14 +268,9 @@ mod tests {
         let expected = [(3, Kind::Answer, "before "), (4, Kind::Answer, "a c "), (4, Kind::Call, "b ")];
         assert_eq!(passages, expected.map(|(line, kind, words)| (line, kind, words.to_owned())));
     }
-}
-
-#[cfg(test)]
-mod place_tests {
-    use super::*;
 
     #[test]
-    fn a_passage_is_its_number() {
+    fn place_round_trips() {
         for (session, line, kind) in
             [(1, 0, Kind::Title), (1, 1, Kind::Prompt), (70_000, (1 << LINE) - 1, Kind::Call)]
         {

@@ -2,7 +2,7 @@
 
 use super::{
     index::{HistoryIndex, NotIndexed},
-    passages::{self, GOES_ON, Kind, PassageText, appends},
+    passages::{self, CONTINUES, Kind, PassageText, appends},
     texts::{self, Snippet, Text},
 };
 use crate::history::{
@@ -154,7 +154,7 @@ impl HistoryIndex {
         let passages = "SELECT count(*) FROM words WHERE words MATCH ?1";
         let counted = NotIndexed {
             session_ends: reader.query_row(ends, [], |row| row.get(0))?,
-            passage_ends: reader.query_row(passages, [format!("\"{GOES_ON}\"")], |row| row.get(0))?,
+            passage_ends: reader.query_row(passages, [format!("\"{CONTINUES}\"")], |row| row.get(0))?,
         };
         *known = Some((version, counted));
         Ok(counted)
@@ -276,8 +276,8 @@ impl HistoryIndex {
             return Ok(None);
         }
         let found = texts::find(&self.reader.lock(), key, line)?;
-        let said = found.map(|found| found.read(history, session, line, budget)).unwrap_or_default();
-        Ok(texts::snippet(&said, text, session.cwd.as_deref()))
+        let passages = found.map(|found| found.passages(history, session, line, budget)).unwrap_or_default();
+        Ok(texts::snippet(&passages, text, session.cwd.as_deref()))
     }
 }
 
@@ -363,7 +363,7 @@ impl WordIndex for HistoryIndex {
     fn text(&self, session: &SessionKey, line: u64) -> Option<IndexedText> {
         let text = self.read_text(session, line).inspect_err(|error| self.failed(error)).ok()??;
         Some(match text {
-            Text::Kept(said) => IndexedText::Kept(said.into_iter().map(PassageText::event).collect()),
+            Text::Kept(passages) => IndexedText::Kept(passages.into_iter().map(PassageText::event).collect()),
             Text::Logged(first, offset) => IndexedText::Logged { first, offset },
         })
     }
@@ -416,7 +416,7 @@ impl HistoryIndex {
                 Ok(count == NAMED_LINES)
             };
         answer.truncated = found(&wanted, &mut answer.lines)?;
-        found(&format!("\"{GOES_ON}\""), &mut answer.long)?;
+        found(&format!("\"{CONTINUES}\""), &mut answer.long)?;
         Ok(answer)
     }
 }

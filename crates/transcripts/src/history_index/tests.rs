@@ -65,7 +65,7 @@ impl Bench {
 }
 
 #[test]
-fn words_beginnings_identifiers_and_pairs_are_found() {
+fn search_finds_words_prefixes_and_identifiers() {
     let bench = Bench::new();
     bench.say(1, 0, &["Start", "Why does followRedirects fail in Größe.rs?"]);
     bench.say(2, 1, &["Start", "認証のテストを直す"]);
@@ -84,7 +84,7 @@ fn words_beginnings_identifiers_and_pairs_are_found() {
 }
 
 #[test]
-fn a_beginning_stands_for_the_most_frequent_words_and_for_ids() {
+fn prefix_expands_to_frequent_words_and_ids() {
     let bench = Bench::new();
     let rare: Vec<String> =
         (0..100).map(|at| format!("contra{}", "abcdefghij".repeat(2).split_at(at % 20).1)).collect();
@@ -101,7 +101,7 @@ fn a_beginning_stands_for_the_most_frequent_words_and_for_ids() {
 }
 
 #[test]
-fn a_title_counts_more_than_a_prompt_and_newer_sessions_come_first() {
+fn ranking_prefers_titles_and_newer_sessions() {
     let bench = Bench::new();
     bench.say(1, 0, &["Fix the parser"]);
     bench.say(2, 10, &["Hello", "and the parser"]);
@@ -112,7 +112,7 @@ fn a_title_counts_more_than_a_prompt_and_newer_sessions_come_first() {
 }
 
 #[test]
-fn what_is_appended_rewritten_or_gone_is_brought_up_to_date() {
+fn update_follows_changed_and_removed_logs() {
     let bench = Bench::new();
     bench.say(1, 0, &["First words"]);
     bench.say(2, 1, &["Other words"]);
@@ -137,7 +137,7 @@ fn what_is_appended_rewritten_or_gone_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_session_that_is_gone_leaves_nothing_behind() {
+fn forgotten_session_leaves_no_trace() {
     let bench = Bench::new();
     bench.say(1, 0, &["Start", "the secret codeword"]);
     bench.say(2, 1, &["Start", "the parser"]);
@@ -156,14 +156,14 @@ fn a_session_that_is_gone_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_damaged_file_is_made_anew() {
+fn index_recreates_damaged_file() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join(FILE), "this is not a database, despite its name".repeat(100)).unwrap();
     assert_eq!(HistoryIndex::open(home.path()).unwrap().status().unwrap().sessions, 0);
 }
 
 #[test]
-fn a_cancelled_update_stops_between_sessions() {
+fn cancelled_update_stops_between_sessions() {
     let bench = Bench::new();
     for number in 1..=5 {
         bench.say(number, number.into(), &["Words"]);
@@ -184,7 +184,7 @@ fn a_cancelled_update_stops_between_sessions() {
 }
 
 #[test]
-fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_not_know() {
+fn search_reads_indexed_lines_and_unknown_logs() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "Fix the parser", "and another"]);
     bench.say(2, 2, &["Start", "nothing here"]);
@@ -227,7 +227,7 @@ fn a_search_reads_only_the_lines_that_the_index_names_and_the_logs_that_it_does_
 /// Regression: FTS5 treated marks inside a word as its end. A search for such a word failed, and so did every later
 /// update once a session was gone.
 #[test]
-fn words_with_marks_inside_stopped_the_index() {
+fn update_accepts_words_with_inner_marks() {
     let bench = Bench::new();
     let words = ["हिंदी", "বাংলা", "காலை", "مُحَمَّد", "ⓐ①", "𞤀𞤣", "naïve", "ไทย"];
     bench.say(1, 1, &["Start", &words.join(" ")]);
@@ -244,7 +244,7 @@ fn words_with_marks_inside_stopped_the_index() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_found_by_its_words(text in "\\PC{1,24}") {
+    fn search_finds_any_text_by_its_words(text in "\\PC{1,24}") {
         let bench = Bench::new();
         bench.say(1, 1, &["Start", &text]);
         bench.say(2, 2, &["Start"]);
@@ -261,7 +261,7 @@ proptest::proptest! {
 
 /// Regression: both assigned the same keys to sessions, and words of one were found in another.
 #[test]
-fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
+fn concurrent_updates_keep_sessions_apart() {
     let bench = Bench::new();
     for number in 1..=6 {
         bench.say(number, number.into(), &["Start", &format!("word{number}a")]);
@@ -298,7 +298,7 @@ fn two_processes_that_index_at_the_same_time_mixed_up_sessions() {
 
 /// Regression: its lines were forgotten, and indexing was not tried again.
 #[test]
-fn a_log_that_could_not_be_read_was_indexed_as_empty() {
+fn unreadable_log_is_not_indexed_as_empty() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "the parser"]);
     bench.update();
@@ -315,7 +315,7 @@ fn a_log_that_could_not_be_read_was_indexed_as_empty() {
 
 /// Regression: damage after the first page was never repaired.
 #[test]
-fn an_index_that_turns_out_to_be_damaged_is_made_anew() {
+fn search_recreates_damaged_index() {
     let bench = Bench::new();
     let words: Vec<String> = (0..20_000).map(|at| format!("word{at}x")).collect();
     bench.say(1, 1, &["Start", &words[..1_000].join(" "), &words[1_000..2_000].join(" ")]);
@@ -334,7 +334,7 @@ fn an_index_that_turns_out_to_be_damaged_is_made_anew() {
 }
 
 #[test]
-fn what_was_appended_is_searched_without_the_rest() {
+fn search_reads_appended_lines_only() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "Fix the parser", "and another"]);
     bench.update();
@@ -356,7 +356,7 @@ fn what_was_appended_is_searched_without_the_rest() {
 
 /// Regression: lines that far into the log were found as titles.
 #[test]
-fn lines_that_are_not_numbered_are_not_indexed() {
+fn unnumbered_lines_are_not_indexed() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "early"]);
     let mut log = fs::File::options().append(true).open(bench.path(1)).unwrap();
@@ -372,7 +372,7 @@ fn lines_that_are_not_numbered_are_not_indexed() {
 
 /// Regression: such a line was counted but not returned.
 #[test]
-fn a_long_line_is_found_with_those_around_it() {
+fn search_finds_long_line_with_context() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", &format!("the parser {}", "x".repeat(400_000)), "after"]);
     bench.update();

@@ -32,7 +32,7 @@ pub(super) enum Text {
 
 impl Text {
     /// Returns the passages in a line of a session; none if its log has changed, or the budget is spent.
-    pub(super) fn read(
+    pub(super) fn passages(
         self,
         history: &History,
         session: &Transcript,
@@ -40,15 +40,20 @@ impl Text {
         budget: &Budget,
     ) -> Vec<PassageText> {
         let (first, offset) = match self {
-            Self::Kept(said) => return said,
+            Self::Kept(passages) => return passages,
             Self::Logged(..) if budget.spent() => return Vec::new(),
             Self::Logged(first, offset) => (first, offset),
         };
         let events = history.line_events(session, (first, offset), line, budget);
-        let said = events.unwrap_or_default().into_iter().filter_map(|event| {
-            Some(PassageText::new(event.line, Kind::of(&event.kind)?, &event.said(), &event.files))
+        let passages = events.unwrap_or_default().into_iter().filter_map(|event| {
+            Some(PassageText::new(
+                event.line,
+                Kind::of_event(&event.kind)?,
+                &event.readable_text(),
+                &event.files,
+            ))
         });
-        said.collect()
+        passages.collect()
     }
 }
 
@@ -65,7 +70,7 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
         // Whole lines.
         let lines = rest.chunk_by(|a, b| a.line == b.line).take_while(|line| {
             let fits = size < most;
-            size += line.iter().map(|said| said.text.len()).sum::<usize>();
+            size += line.iter().map(|passage| passage.text.len()).sum::<usize>();
             fits
         });
         let (block, after) = rest.split_at(lines.map(<[PassageText]>::len).sum());
@@ -88,9 +93,9 @@ pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Re
         Ok(match row.get(1)? {
             Some(offset) => Text::Logged(first, offset),
             None => {
-                let said =
+                let passages =
                     row.get::<_, Option<Vec<u8>>>(2)?.map(|block| unpacked(&block)).unwrap_or_default();
-                Text::Kept(said.into_iter().filter(|said| said.line == line).collect())
+                Text::Kept(passages.into_iter().filter(|passage| passage.line == line).collect())
             }
         })
     };
@@ -117,16 +122,16 @@ pub(super) struct Snippet {
 
 /// Returns the text of a line around the first match, or the file that its call touched and whose path matches, as seen
 /// from `cwd`; `None` if nothing in the line matches.
-pub(super) fn snippet(said: &[PassageText], wanted: &SearchText, cwd: Option<&Path>) -> Option<Snippet> {
+pub(super) fn snippet(passages: &[PassageText], wanted: &SearchText, cwd: Option<&Path>) -> Option<Snippet> {
     let touched = |(path, edited): &(String, bool)| Some((wanted.fit(path)?, path.clone(), *edited));
-    if let Some((fit, path, edited)) = said.iter().flat_map(|said| &said.files).find_map(touched) {
+    if let Some((fit, path, edited)) = passages.iter().flat_map(|passage| &passage.files).find_map(touched) {
         let near = cwd.and_then(|cwd| Path::new(&path).strip_prefix(cwd).ok()).unwrap_or(Path::new(&path));
         let done = if edited { "edited" } else { "read" };
         return Some(Snippet { fit, kind: "file", text: Some(format!("{}, {done}", near.display())) });
     }
-    let events: Vec<Event> = said.iter().cloned().map(PassageText::event).collect();
+    let events: Vec<Event> = passages.iter().cloned().map(PassageText::event).collect();
     let (at, offset, fit) = wanted.find(&events)?;
-    let (kind, text) = (said[at].kind, &said[at].text);
+    let (kind, text) = (passages[at].kind, &passages[at].text);
     let from = text.floor_char_boundary(offset.saturating_sub(SNIPPET / 3));
     let before = if from > 0 { "…" } else { "" };
     Some(Snippet {
@@ -230,45 +235,49 @@ fn is_word(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn said(line: u64, kind: Kind, text: &str) -> PassageText {
+    fn passage(line: u64, kind: Kind, text: &str) -> PassageText {
         PassageText::new(line, kind, text, &[])
     }
 
     #[test]
-    fn a_snippet_is_the_text_around_the_first_word_or_a_file() {
+    fn snippet_surrounds_first_word_or_file() {
         let long = format!("{} The Parser fails {}", "before ".repeat(40), "after ".repeat(40));
-        let mut edit = said(3, Kind::Call, r#"{"path": "/w/src/parser.rs", "new": "x"}"#);
+        let mut edit = passage(3, Kind::Call, r#"{"path": "/w/src/parser.rs", "new": "x"}"#);
         edit.files = vec![("/w/README.md".to_owned(), false), ("/w/src/parser.rs".to_owned(), true)];
         let rows = [
-            (vec![said(1, Kind::Prompt, "Fix the parser")], "parser fix", Some(("prompt", "Fix the parser"))),
             (
-                vec![said(1, Kind::Answer, "no"), said(1, Kind::Call, "run it")],
+                vec![passage(1, Kind::Prompt, "Fix the parser")],
+                "parser fix",
+                Some(("prompt", "Fix the parser")),
+            ),
+            (
+                vec![passage(1, Kind::Answer, "no"), passage(1, Kind::Call, "run it")],
                 "run",
                 Some(("call", "run it")),
             ),
             (vec![edit.clone()], "parser", Some(("file", "src/parser.rs, edited"))),
             (vec![edit.clone()], "readme", Some(("file", "README.md, read"))),
             (vec![edit], "new", Some(("call", r#"{"path": "/w/src/parser.rs", "new": "x"}"#))),
-            (vec![said(1, Kind::Prompt, "größe")], "grosse", None),
-            (vec![said(1, Kind::Prompt, "Gro\u{308}ße")], "GRÖSSE", Some(("prompt", "Gro\u{308}ße"))),
-            (vec![said(1, Kind::Prompt, "a [x] and x")], "[x]", Some(("prompt", "a [x] and x"))),
-            (vec![said(1, Kind::Prompt, "an x")], "[x]", None),
+            (vec![passage(1, Kind::Prompt, "größe")], "grosse", None),
+            (vec![passage(1, Kind::Prompt, "Gro\u{308}ße")], "GRÖSSE", Some(("prompt", "Gro\u{308}ße"))),
+            (vec![passage(1, Kind::Prompt, "a [x] and x")], "[x]", Some(("prompt", "a [x] and x"))),
+            (vec![passage(1, Kind::Prompt, "an x")], "[x]", None),
             (vec![], "parser", None),
         ];
-        for (said, query, expected) in rows {
-            let found = snippet(&said, &SearchText::new(query).unwrap(), Some(Path::new("/w")));
+        for (passages, query, expected) in rows {
+            let found = snippet(&passages, &SearchText::new(query).unwrap(), Some(Path::new("/w")));
             let found = found.map(|found| (found.kind, found.text.unwrap()));
             assert_eq!(found, expected.map(|(kind, text)| (kind, text.to_owned())), "{query}");
         }
         let parser = SearchText::new("parser").unwrap();
-        let text = snippet(&[said(1, Kind::Prompt, &long)], &parser, None).unwrap().text.unwrap();
+        let text = snippet(&[passage(1, Kind::Prompt, &long)], &parser, None).unwrap().text.unwrap();
         assert!(text.starts_with('…') && text.contains("The Parser fails") && text.ends_with('…'), "{text}");
         assert!(text.chars().count() <= SNIPPET + 2, "{text}");
     }
 
     /// Regression: a second block of the same line failed, and so did every later update of the index.
     #[test]
-    fn a_line_that_comes_again_replaces_its_block() {
+    fn repeated_line_replaces_its_block() {
         let mut database = Connection::open_in_memory().unwrap();
         database
             .execute_batch(
@@ -279,9 +288,9 @@ mod tests {
             let read = Passages {
                 passages: vec![],
                 texts: vec![
-                    said(0, Kind::Prompt, text),
-                    said(5, Kind::Prompt, text),
-                    said(5, Kind::Call, text),
+                    passage(0, Kind::Prompt, text),
+                    passage(5, Kind::Prompt, text),
+                    passage(5, Kind::Call, text),
                 ],
                 offsets: vec![],
                 goes_on: true,
@@ -293,15 +302,15 @@ mod tests {
             store(&transaction, 1, &read).unwrap();
             transaction.commit().unwrap();
         }
-        let kept = Text::Kept(vec![said(5, Kind::Prompt, "after"), said(5, Kind::Call, "after")]);
+        let kept = Text::Kept(vec![passage(5, Kind::Prompt, "after"), passage(5, Kind::Call, "after")]);
         assert_eq!(find(&database, 1, 5).unwrap(), Some(kept));
         database.execute("UPDATE texts SET lines = NULL", []).unwrap();
         assert_eq!(find(&database, 1, 5).unwrap(), Some(Text::Kept(vec![])));
     }
 
     #[test]
-    fn a_damaged_block_has_no_lines() {
-        let block = [said(1, Kind::Prompt, "Fix it")];
+    fn damaged_block_has_no_lines() {
+        let block = [passage(1, Kind::Prompt, "Fix it")];
         assert_eq!(unpacked(&packed(&block).unwrap()), block);
         for bytes in [b"".as_slice(), b"no zstd", &zstd::bulk::compress(b"[{", 3).unwrap()] {
             assert_eq!(unpacked(bytes), []);

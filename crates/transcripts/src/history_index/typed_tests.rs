@@ -59,7 +59,7 @@ impl Bench {
 
 /// Regression: punctuation was syntax, a title was found in addition to its prompt, and words were found anywhere.
 #[test]
-fn what_is_typed_is_found_once_before_and_after_indexing() {
+fn typed_text_is_found_once() {
     let bench = Bench::new();
     bench.say(
         1,
@@ -116,7 +116,7 @@ fn what_is_typed_is_found_once_before_and_after_indexing() {
 
 /// The index is queried for exact matches first, and for others only if these are too few.
 #[test]
-fn exact_matches_come_first_before_and_after_indexing() {
+fn exact_matches_come_first() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "call re_lo"]);
     bench.say(2, 2, &["Start", "call re_load", "re_lo again"]);
@@ -140,7 +140,7 @@ fn exact_matches_come_first_before_and_after_indexing() {
 }
 
 #[test]
-fn the_whole_text_comes_before_its_words_and_these_before_sessions_with_all_of_them() {
+fn whole_text_ranks_before_its_words() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "docker compose fails"]);
     bench.say(2, 2, &["Start", "compose it, then start docker"]);
@@ -157,7 +157,7 @@ fn the_whole_text_comes_before_its_words_and_these_before_sessions_with_all_of_t
 }
 
 #[test]
-fn text_is_found_in_every_normal_form_width_and_script() {
+fn text_is_found_in_every_normal_form() {
     let bench = Bench::new();
     let texts = [
         "Cafe\u{301} in Gro\u{308}ße",
@@ -196,7 +196,7 @@ fn text_is_found_in_every_normal_form_width_and_script() {
 }
 
 #[test]
-fn escapes_of_json_are_not_part_of_what_a_call_says() {
+fn json_escapes_are_not_searched() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start"]);
     let input = json!({"command": "cd C:\\Users\\demo\necho \"done\"", "file_path": "/w/größe.rs"});
@@ -223,7 +223,7 @@ fn fill(bench: &Bench, session: u32) {
 
 /// Regression: text after the first part of a session was not found, and the answer did not say so.
 #[test]
-fn the_end_of_a_long_session_is_found_in_its_log_or_named() {
+fn end_of_long_session_is_found_or_reported() {
     let bench = Bench::new();
     fill(&bench, 1);
     bench.say(1, 2, &["late-needle-77 stands behind 300 KiB of text"]);
@@ -245,7 +245,7 @@ fn the_end_of_a_long_session_is_found_in_its_log_or_named() {
 }
 
 #[test]
-fn the_end_of_a_long_message_is_found() {
+fn end_of_long_message_is_found() {
     let bench = Bench::new();
     let long = format!("Read this: {} needle-in-a-dump", "some words of a log file\n".repeat(2_000));
     bench.say(1, 1, &["Start", &long, "after"]);
@@ -260,7 +260,7 @@ fn the_end_of_a_long_message_is_found() {
 }
 
 #[test]
-fn a_beginning_of_many_words_stands_for_all_of_them() {
+fn frequent_prefix_finds_every_word() {
     let bench = Bench::new();
     let letter = |at: u8| char::from(b'a' + at);
     let often: Vec<String> =
@@ -279,7 +279,7 @@ fn rename(folder: &Path, id: &str, name: &str) {
 
 /// Regression: a name stored outside the log was indexed only when the log changed.
 #[test]
-fn a_session_is_found_by_the_name_that_the_list_shows() {
+fn session_is_found_by_listed_name() {
     let folder = tempfile::tempdir().unwrap();
     let id = "0199a2b4-1111-7000-8000-000000000001";
     let codex = folder.path().join("codex");
@@ -319,7 +319,7 @@ fn a_session_is_found_by_the_name_that_the_list_shows() {
 
 /// Regression: a title that was appended to an indexed log was not indexed.
 #[test]
-fn a_title_that_is_given_later_is_found() {
+fn later_title_is_found() {
     let bench = Bench::new();
     bench.say(1, 1, &["Start", "go on"]);
     bench.update();

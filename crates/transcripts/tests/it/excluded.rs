@@ -101,7 +101,7 @@ fn ids(history: &History, budget: &Budget) -> Vec<String> {
 }
 
 #[test]
-fn excluded_sessions_are_not_listed_found_searched_or_read() {
+fn excluded_sessions_are_invisible() {
     for folder in ["secret", "link", "secret/"] {
         let stage = Stage::new();
         std::os::unix::fs::symlink(stage.base().join("secret"), stage.base().join("link")).unwrap();
@@ -124,7 +124,7 @@ fn excluded_sessions_are_not_listed_found_searched_or_read() {
 
 /// Regression: a run took its list once, and continued with sessions that were excluded in the meantime.
 #[test]
-fn sessions_excluded_during_a_run_are_left_out_of_it() {
+fn exclusion_applies_to_snapshot() {
     let stage = Stage::new();
     let run = stage.history.snapshot();
     assert_eq!(ids(&run, &budget()).len(), 4);
@@ -134,7 +134,7 @@ fn sessions_excluded_during_a_run_are_left_out_of_it() {
 
 /// Regression: a log that was not read in time had no directory yet, and was listed and searched.
 #[test]
-fn logs_that_were_not_read_are_left_out_if_they_may_be_excluded() {
+fn unread_logs_are_skipped_if_maybe_excluded() {
     let stage = Stage::new();
     let unread = || {
         let query = Query { all: true, read_time: Some(Duration::ZERO), ..Query::default() };
@@ -148,7 +148,7 @@ fn logs_that_were_not_read_are_left_out_if_they_may_be_excluded() {
 }
 
 #[test]
-fn nothing_of_an_excluded_session_is_cached() {
+fn excluded_session_is_not_cached() {
     let stage = Stage::new();
     ids(&stage.history, &budget());
     assert_eq!(stage.cached().len(), 4);
@@ -170,7 +170,7 @@ fn nothing_of_an_excluded_session_is_cached() {
 }
 
 #[test]
-fn sessions_whose_logs_are_gone_are_dropped_from_the_cache() {
+fn cache_drops_sessions_without_logs() {
     let stage = Stage::new();
     ids(&stage.history, &budget());
     fs::remove_dir_all(stage.base().join("cursor/projects")).unwrap();
@@ -182,7 +182,7 @@ fn sessions_whose_logs_are_gone_are_dropped_from_the_cache() {
 }
 
 #[test]
-fn sessions_are_gone_when_they_are_deleted_or_excluded_but_not_when_their_disk_is_away() {
+fn gone_ignores_unmounted_disk() {
     let stage = Stage::new();
     let (claude, cursor) =
         (|number| (Provider::ClaudeCode, id(number)), |number| (Provider::Cursor, id(number)));

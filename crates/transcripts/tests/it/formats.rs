@@ -77,7 +77,7 @@ impl Agent {
             let hidden = if listed.contains(&row) { "" } else { " (hidden)" };
             writeln!(text, "== {}{hidden}", row.id).unwrap();
             self.head(&row, &mut text);
-            let end = history.read(&row, Span::default(), &budget(), &mut |event| {
+            let end = history.read_transcript(&row, Span::default(), &budget(), &mut |event| {
                 writeln!(text, "{}", rendered(&event)).unwrap();
                 ControlFlow::Continue(())
             });
@@ -93,7 +93,7 @@ impl Agent {
         assert!(!listing.timed_out && listing.unread == 0);
         let read = |row| {
             let mut visit = |_| ControlFlow::Continue(());
-            let end = history.read(&row, Span::default(), &budget(), &mut visit).ok();
+            let end = history.read_transcript(&row, Span::default(), &budget(), &mut visit).ok();
             (row, end)
         };
         let used = listing.rows.into_iter().map(read).collect();
@@ -216,7 +216,7 @@ fn check_databases(provider: Provider) {
 }
 
 #[test]
-fn readers_know_what_is_in_their_fixtures() {
+fn fixtures_have_no_unknown_data() {
     for provider in Provider::ALL {
         let agent = Agent::new(provider);
         let history = agent.history();
@@ -255,7 +255,7 @@ fn copilot() {
 }
 
 #[test]
-fn a_new_title_of_copilot_shows_while_its_events_stay() {
+fn copilot_title_changes_without_events() {
     let agent = Agent::new(Provider::Copilot);
     let history = agent.history();
     let id = "b1000000-0000-4000-8000-000000000002";
@@ -317,7 +317,7 @@ fn assert_others_are_listed(before: &Used, after: &Used, changed: &Path) {
 }
 
 #[test]
-fn a_reader_survives_the_files_of_every_other_agent() {
+fn readers_survive_files_of_other_agents() {
     for provider in Provider::ALL {
         let agent = Agent::new(provider);
         let own = files(&agent.folder);
@@ -329,7 +329,7 @@ fn a_reader_survives_the_files_of_every_other_agent() {
 }
 
 #[test]
-fn a_damaged_file_costs_only_its_own_sessions() {
+fn damaged_file_loses_only_its_sessions() {
     for provider in Provider::ALL {
         let agent = Agent::new(provider);
         let before = agent.used();
@@ -376,7 +376,7 @@ fn bad_lines_are_counted() {
 }
 
 #[test]
-fn a_line_of_100_mb_costs_only_itself() {
+fn line_of_100_mb_is_skipped() {
     for provider in Provider::ALL {
         let agent = Agent::new(provider);
         let before = agent.used();
@@ -413,7 +413,7 @@ fn cursor() {
 }
 
 #[test]
-fn sessions_of_cursor_without_a_known_directory_are_found_by_the_name_of_the_workspace() {
+fn cursor_sessions_are_found_by_workspace_name() {
     let agent = Agent::new(Provider::Cursor);
     let workspace = Path::new("/home/a/my.site").to_owned();
     let history = agent.history();
@@ -455,7 +455,7 @@ const READ: &str = "READ_FORMATS_IN";
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
+fn list_works_without_write_access() {
     use std::{env, os::unix::fs::PermissionsExt as _, process::Command};
     let all = |base: &Path| -> String {
         let agent =
@@ -501,11 +501,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
         fs::remove_file(base.join("new")).unwrap();
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
     }
-    command.args([
-        "--exact",
-        "formats::a_user_who_may_not_write_into_the_folders_reads_the_same",
-        "--nocapture",
-    ]);
+    command.args(["--exact", "formats::list_works_without_write_access", "--nocapture"]);
     let output = command.env(READ, base).output().unwrap();
     assert_eq!(state(base), before);
     folders(0o755);
@@ -516,7 +512,7 @@ fn a_user_who_may_not_write_into_the_folders_reads_the_same() {
 
 /// A user who reads the sessions of an agent will also start it in their folder.
 #[test]
-fn every_agent_is_in_the_catalogue_of_trust() {
+fn trust_catalogue_has_every_agent() {
     let loaders: BTreeSet<&str> = openagents_core::trust::catalogue()
         .iter()
         .flat_map(|entry| entry.loaders.iter().map(|loader| loader.name))

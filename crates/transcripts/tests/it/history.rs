@@ -116,7 +116,7 @@ fn all(provider: Provider) -> Query {
 }
 
 #[test]
-fn lists_codex_as_codex_does() {
+fn list_matches_codex() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let listed = history.list(&Query { all: false, ..all(Provider::Codex) }, &budget());
@@ -126,7 +126,7 @@ fn lists_codex_as_codex_does() {
 }
 
 #[test]
-fn lists_claude_code_as_claude_code_does() {
+fn list_matches_claude_code() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let listed = history.list(&Query { all: false, ..all(Provider::ClaudeCode) }, &budget());
@@ -136,13 +136,13 @@ fn lists_claude_code_as_claude_code_does() {
 }
 
 #[test]
-fn reads_what_happened_once() {
+fn read_reports_each_event_once() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let mut lines = vec![];
     for row in history.list(&Query { all: true, ..Query::default() }, &budget()).rows {
         lines.push(format!("== {} {}", row.provider.as_str(), row.id));
-        let end = history.read(&row, Span::default(), &budget(), &mut |event| {
+        let end = history.read_transcript(&row, Span::default(), &budget(), &mut |event| {
             let name = match &event.kind {
                 EventKind::ToolCall { name } => format!(" {name}"),
                 EventKind::Title(rank) => format!(" {rank:?}"),
@@ -178,7 +178,7 @@ fn reads_what_happened_once() {
 }
 
 #[test]
-fn the_lines_of_a_tail_keep_their_numbers() {
+fn tail_keeps_line_numbers() {
     let folders = Folders::empty();
     let mut log = parent_and_head(10, "First");
     for turn in 0..100 {
@@ -191,7 +191,7 @@ fn the_lines_of_a_tail_keep_their_numbers() {
     let row = history.find(&codex_id(900), None, &budget()).unwrap();
     let mut read = vec![];
     let span = Span { bytes: 1000, tail_bytes: 1000, ..Span::default() };
-    let end = history.read(&row, span, &budget(), &mut |event| {
+    let end = history.read_transcript(&row, span, &budget(), &mut |event| {
         read.push((event.line, event.text));
         ControlFlow::Continue(())
     });
@@ -219,7 +219,7 @@ fn codex_name(number: u32) -> String {
 }
 
 #[test]
-fn finds_a_prompt_behind_a_large_head_and_facts_in_the_tail() {
+fn summary_reads_large_head_and_tail() {
     let folders = Folders::empty();
     let mut log = parent_and_head(100_000, "Far into the file");
     for turn in 0..2000 {
@@ -247,7 +247,7 @@ fn finds_a_prompt_behind_a_large_head_and_facts_in_the_tail() {
 }
 
 #[test]
-fn reads_compressed_logs_and_prefers_the_plain_one() {
+fn list_prefers_plain_over_compressed_log() {
     let folders = Folders::empty();
     let compress = |text: &str| zstd::encode_all(text.as_bytes(), 3).unwrap();
     let archived = format!("codex/archived_sessions/{}.zst", codex_name(900));
@@ -263,7 +263,7 @@ fn reads_compressed_logs_and_prefers_the_plain_one() {
     let plain = folders.write(&archived.replace(".zst", ""), parent_and_head(10, "Plain"), 1);
     fs::remove_file(folders.path(&archived)).unwrap();
     let mut texts = vec![];
-    let read = history.read(&rows[0], Span::default(), &budget(), &mut |event| {
+    let read = history.read_transcript(&rows[0], Span::default(), &budget(), &mut |event| {
         texts.push(event.text);
         ControlFlow::Continue(())
     });
@@ -277,7 +277,7 @@ fn reads_compressed_logs_and_prefers_the_plain_one() {
 }
 
 #[test]
-fn an_unchanged_log_is_never_read_again() {
+fn unchanged_log_is_not_read_again() {
     let folders = Folders::fixtures();
     let index = Arc::new(Counting::default());
     let history = folders.history_with(index.clone());
@@ -305,7 +305,7 @@ fn an_unchanged_log_is_never_read_again() {
 }
 
 #[test]
-fn a_name_may_change_while_its_log_does_not() {
+fn name_changes_without_its_log() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let title = |history: &History| history.find(&codex_id(3), None, &budget()).unwrap().title.unwrap();
@@ -316,12 +316,16 @@ fn a_name_may_change_while_its_log_does_not() {
 }
 
 #[test]
-fn a_log_that_vanished_is_no_error() {
+fn vanished_log_is_skipped() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let row = history.find(&claude_id(5), None, &budget()).unwrap();
     fs::remove_file(&row.file_path).unwrap();
-    assert!(history.read(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(())).is_err());
+    assert!(
+        history
+            .read_transcript(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()))
+            .is_err()
+    );
     assert!(history.find(&claude_id(5), None, &budget()).is_none());
     fs::remove_dir_all(folders.path("claude")).unwrap();
     assert_eq!(history.list(&all(Provider::ClaudeCode), &budget()).total, 0);
@@ -329,7 +333,7 @@ fn a_log_that_vanished_is_no_error() {
 }
 
 #[test]
-fn pages_and_filters() {
+fn list_pages_and_filters() {
     let folders = Folders::fixtures();
     let history = folders.history();
     let everything = history.list(&Query::default(), &budget());
@@ -356,7 +360,7 @@ fn fifos(paths: &[PathBuf]) {
 
 #[cfg(unix)]
 #[test]
-fn a_fifo_among_the_logs_holds_nothing_up() {
+fn list_skips_fifo() {
     let folders = Folders::fixtures();
     let log = folders.path(format!("claude/projects/-w-proj/{}.jsonl", claude_id(5)));
     let history = folders.history();
@@ -377,14 +381,15 @@ fn a_fifo_among_the_logs_holds_nothing_up() {
     std::thread::spawn(move || {
         let all = history.list(&Query { all: true, ..Query::default() }, &budget());
         let here = history.list(&Query { workspace: Some(base), ..Query::default() }, &budget());
-        let read = history.read(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+        let read =
+            history.read_transcript(&row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
         let _ = done.send((all.total > 10, here.total, read.is_err()));
     });
     assert_eq!(wait.recv_timeout(Duration::from_secs(20)), Ok((true, 0, true)));
 }
 
 #[test]
-fn a_line_without_an_end_does_not_cost_the_whole_log() {
+fn unterminated_line_keeps_rest_of_log() {
     let folders = Folders::empty();
     let mut log = b"{\"type\":\"user\",\"message\":{\"content\":\"Hi all\"}}\n\"".to_vec();
     log.resize(20 << 20, b'x');
@@ -395,7 +400,7 @@ fn a_line_without_an_end_does_not_cost_the_whole_log() {
 }
 
 #[test]
-fn past_the_deadline_the_rows_have_no_titles() {
+fn late_rows_have_no_titles() {
     let folders = Folders::fixtures();
     let spent = Budget::new(Instant::now(), CancellationToken::new());
     let index = Arc::new(Counting::default());
@@ -419,7 +424,7 @@ fn sidechain(id: &str) -> String {
 }
 
 #[test]
-fn past_the_deadline_nothing_hidden_is_listed_as_visible() {
+fn late_list_shows_nothing_hidden() {
     let folders = Folders::empty();
     folders.write(&format!("claude/projects/-w/{}.jsonl", claude_id(1)), sidechain(&claude_id(1)), 0);
     let exec = json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": "session_meta", "payload": {
@@ -436,7 +441,7 @@ fn past_the_deadline_nothing_hidden_is_listed_as_visible() {
 }
 
 #[test]
-fn a_deadline_holds_within_one_folder() {
+fn deadline_holds_within_folder() {
     let folders = Folders::empty();
     for number in 0..2000 {
         let name = format!("claude/projects/-w/{}.jsonl", claude_id(number));
@@ -454,7 +459,7 @@ fn a_deadline_holds_within_one_folder() {
 }
 
 #[test]
-fn a_fork_is_summed_up_alike_however_it_was_found() {
+fn fork_has_same_summary_from_every_query() {
     let folders = Folders::empty();
     let line = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload});
     let turn = |id: &str, text: &str| {
@@ -480,7 +485,7 @@ fn a_fork_is_summed_up_alike_however_it_was_found() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_whose_name_is_no_utf8_costs_no_list() {
+fn list_survives_non_utf8_folder() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
     let folders = Folders::fixtures();
     let project = folders.path("claude/projects").join(OsStr::from_bytes(b"-bad\xff"));
@@ -498,12 +503,13 @@ fn a_folder_whose_name_is_no_utf8_costs_no_list() {
         assert_eq!(serde_json::from_str::<Transcript>(&text).unwrap().id, row.id);
     }
     let found = history.find(&claude_id(999), None, &budget()).unwrap();
-    let read = history.read(&found, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+    let read =
+        history.read_transcript(&found, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
     assert!(read.is_ok());
 }
 
 #[test]
-fn a_summary_of_another_session_is_no_title() {
+fn summary_of_other_session_is_not_title() {
     let folders = Folders::empty();
     let summary = |leaf: &str| json!({"type": "summary", "summary": format!("Of {leaf}"), "leafUuid": leaf});
     let prompt = json!({"type": "user", "uuid": "here", "message": {"content": "Fix the login"}});
@@ -525,7 +531,7 @@ fn a_summary_of_another_session_is_no_title() {
 }
 
 #[test]
-fn ids_may_be_shortened_while_they_fit_one_session() {
+fn find_accepts_unique_id_prefix() {
     let folders = Folders::empty();
     let line = |id: &str| {
         format!("{}\n", json!({"type": "user", "sessionId": id, "message": {"content": "Hi all"}}))
@@ -542,7 +548,7 @@ fn ids_may_be_shortened_while_they_fit_one_session() {
 }
 
 #[test]
-fn workspaces_are_the_repositories_that_still_exist() {
+fn workspaces_lists_existing_repositories() {
     let folders = Folders::empty();
     folders.write("repo/.git/HEAD", "ref: refs/heads/main\n", 0);
     // Left behind by a sandbox; not a repository.
@@ -602,7 +608,7 @@ proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_bytes_make_a_reader_panic(lines in proptest::collection::vec(line(), 0..12), torn in proptest::bool::ANY) {
+    fn readers_accept_any_bytes(lines in proptest::collection::vec(line(), 0..12), torn in proptest::bool::ANY) {
         let folders = Folders::empty();
         let mut bytes = lines.join(&b'\n');
         if !torn {
@@ -617,7 +623,7 @@ proptest::proptest! {
         let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
         assert_eq!(listing.total, 4);
         for row in &listing.rows {
-            let _ = history.read(row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
+            let _ = history.read_transcript(row, Span::default(), &budget(), &mut |_| ControlFlow::Continue(()));
         }
         let query = SearchQuery {
             pattern: "a|e".into(), all: true, max_matches: 3, context: 2, line_chars: 5, file_bytes: 1 << 20,

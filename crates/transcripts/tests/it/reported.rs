@@ -67,7 +67,7 @@ impl Home {
         let mut events = Vec::new();
         let end = self
             .history()
-            .read(row, Span::default(), &budget(), &mut |event| {
+            .read_transcript(row, Span::default(), &budget(), &mut |event| {
                 events.push(event);
                 ControlFlow::Continue(())
             })
@@ -203,7 +203,7 @@ mod codex {
     }
 
     #[test]
-    fn segments_of_a_thread_are_one_session_without_what_was_reverted() {
+    fn thread_segments_join_without_reverted_turns() {
         let home = segments("sessions/2026/11/20");
         assert_eq!(home.list().len(), 2);
         let row = home.row(THREAD);
@@ -223,7 +223,7 @@ mod codex {
     }
 
     #[test]
-    fn an_archived_thread_is_archived_with_all_its_segments() {
+    fn archived_thread_includes_all_segments() {
         let home = segments("archived_sessions");
         let row = home.row(THREAD);
         assert_eq!((row.archived, row.hidden), (true, true));
@@ -231,7 +231,7 @@ mod codex {
     }
 
     #[test]
-    fn a_revert_to_the_first_turn_leaves_the_segment_between_out() {
+    fn revert_to_first_turn_drops_middle_segment() {
         let home = segments("sessions/2026/11/20");
         let fourth = "019ac201-0000-7000-8000-0000000000c4";
         let mut rows = vec![meta("12:00:00", 7, THREAD, json!({"history_base": base(THREAD, 7, 0)}))];
@@ -250,7 +250,7 @@ mod codex {
     }
 
     #[test]
-    fn turns_that_were_rolled_back_are_taken_back() {
+    fn rolled_back_turns_are_taken_back() {
         let home = Home::new();
         let rolled_back = |time, turns| {
             record(time, 0, "event_msg", json!({"type": "thread_rolled_back", "num_turns": turns}))
@@ -272,7 +272,7 @@ mod codex {
     }
 
     #[test]
-    fn names_come_from_every_place_in_which_a_thread_is_named() {
+    fn thread_names_come_from_every_source() {
         let home = Home::new();
         let ids =
             ["a", "b", "c", "d", "e"].map(|letter| format!("019a{letter}104-0000-7000-8000-0000000000a1"));
@@ -318,7 +318,7 @@ mod codex {
     }
 
     #[test]
-    fn commands_searches_and_compactions_of_completed_items_are_shown() {
+    fn completed_items_become_events() {
         let home = Home::new();
         let done = |ordinal, item: Value| {
             record("09:00:05", ordinal, "event_msg", json!({"type": "item_completed", "item": item}))
@@ -389,7 +389,7 @@ mod claude {
     }
 
     #[test]
-    fn copies_of_a_conversation_count_and_are_found_once() {
+    fn copied_conversation_counts_once() {
         let home = Home::new();
         let (branch, copy) = ("07200000-aaaa-4000-8000-000000000002", "07300000-aaaa-4000-8000-000000000003");
         home.write(&path(FIRST), lines(&conversation(FIRST)));
@@ -424,7 +424,7 @@ mod claude {
     }
 
     #[test]
-    fn sessions_whose_lines_have_the_same_short_ids_are_not_copies() {
+    fn short_equal_ids_are_not_copies() {
         let home = Home::new();
         let second = "07200000-aaaa-4000-8000-000000000002";
         home.write(&path(FIRST), lines(&[user(FIRST, "u1", None, "09:00:00", "FULMAR")]));
@@ -436,7 +436,7 @@ mod claude {
     }
 
     #[test]
-    fn a_path_that_was_left_is_taken_back() {
+    fn abandoned_path_is_taken_back() {
         let home = Home::new();
         let mut rows = conversation(FIRST);
         rows.push(user(FIRST, "m5", Some("m2"), "09:10:00", "PLOVER"));
@@ -453,7 +453,7 @@ mod claude {
     }
 
     #[test]
-    fn parallel_calls_and_summaries_are_not_taken_back() {
+    fn parallel_calls_are_not_taken_back() {
         let home = Home::new();
         let call =
             |id: &str| json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}]);
@@ -495,7 +495,7 @@ mod claude {
     }
 
     #[test]
-    fn damaged_lines_cost_only_what_is_broken() {
+    fn damaged_line_loses_only_broken_part() {
         let home = Home::new();
         let [a, b, c, d] = conversation(FIRST).try_into().unwrap();
         let half = |row: &Value, word: &str| row.to_string().replace(word, &format!("{word} \\ud83d"));
@@ -522,7 +522,7 @@ mod claude {
     }
 
     #[test]
-    fn a_name_that_claude_code_gave_to_a_worktree_is_not_a_title() {
+    fn worktree_name_is_not_title() {
         let home = Home::new();
         let mut rows = conversation(FIRST);
         rows.push(json!({"type": "worktree-state", "sessionId": FIRST, "worktreeSession": {"worktreeName": "fix-a"}}));
@@ -535,7 +535,7 @@ mod claude {
     }
 
     #[test]
-    fn the_age_of_a_session_is_that_of_its_last_record() {
+    fn session_age_is_last_record() {
         let home = Home::new();
         let second = "07200000-aaaa-4000-8000-000000000002";
         let newer = home.write(&path(FIRST), lines(&conversation(FIRST)));
@@ -555,7 +555,7 @@ mod others {
     use super::*;
 
     #[test]
-    fn a_resumed_session_of_gemini_is_one_whatever_its_second_file_has() {
+    fn gemini_resumed_session_is_joined() {
         let id = "aaaa1111-0000-4000-8000-000000000015";
         let head = |time: &str| json!({"sessionId": id, "startTime": at(time), "lastUpdated": at(time), "kind": "main"});
         let message = |name: &str, time: &str, kind: &str, text: &str| json!({"id": name, "timestamp": at(time), "type": kind, "content": [{"text": text}]});
@@ -601,7 +601,7 @@ mod others {
     }
 
     #[test]
-    fn a_compressed_conversation_of_gemini_is_still_there() {
+    fn gemini_compressed_conversation_is_kept() {
         let home = Home::new();
         let message = |name: &str, kind: &str, text: &str| json!({"id": name, "timestamp": at("09:00:00"), "type": kind, "content": [{"text": text}]});
         let rows = [
@@ -624,7 +624,7 @@ mod others {
     }
 
     #[test]
-    fn a_branch_of_pi_that_was_left_is_taken_back() {
+    fn pi_abandoned_branch_is_taken_back() {
         let home = Home::new();
         let id = "10e00000-aaaa-4000-8000-0000000000e1";
         let rows = [
@@ -645,7 +645,7 @@ mod others {
     }
 
     #[test]
-    fn a_compaction_of_pi_is_shown_with_its_summary() {
+    fn pi_compaction_shows_summary() {
         let home = Home::new();
         let compaction = json!({"type": "compaction", "id": "a3", "parentId": "a2", "timestamp": at("09:00:02"),
             "summary": "So far.", "firstKeptEntryId": "a1", "tokensBefore": 9000});
@@ -662,7 +662,7 @@ mod others {
     }
 
     #[test]
-    fn logs_that_openclaw_put_away_are_archived_and_copies_are_left_out() {
+    fn openclaw_reset_logs_are_archived() {
         let home = Home::new();
         let sessions = "openclaw/agents/main/sessions";
         for (name, bird) in [
@@ -684,7 +684,7 @@ mod others {
     }
 
     #[test]
-    fn a_rewind_and_a_fork_of_qwen_are_known() {
+    fn qwen_rewind_and_fork_are_recognised() {
         let home = Home::new();
         let (id, fork) = ("5e000000-aaaa-4000-8000-000000000001", "5f000000-aaaa-4000-8000-000000000002");
         let row = |session: &str, uuid: &str, parent: Option<&str>, kind: &str, text: &str| {
@@ -726,7 +726,7 @@ mod others {
     }
 
     #[test]
-    fn what_was_reverted_in_opencode_is_taken_back() {
+    fn opencode_reverted_messages_are_taken_back() {
         let home = Home::new();
         fs::create_dir_all(home.path("opencode")).unwrap();
         let database = rusqlite::Connection::open(home.path("opencode/opencode.db")).unwrap();
@@ -753,7 +753,7 @@ mod others {
     }
 
     #[test]
-    fn a_fork_of_copilot_names_its_parent_and_compactions_are_not_answers() {
+    fn copilot_fork_names_parent() {
         let home = Home::new();
         let (id, fork) = ("b1000000-aaaa-4000-8000-000000000001", "b2000000-aaaa-4000-8000-000000000002");
         let event = |id: &str, kind: &str, data: Value| json!({"type": kind, "id": id, "timestamp": at("09:00:00"), "data": data});
@@ -783,7 +783,7 @@ mod others {
     }
 
     #[test]
-    fn a_summary_of_opencode_is_a_compaction() {
+    fn opencode_summary_is_compaction() {
         let home = Home::new();
         fs::create_dir_all(home.path("opencode")).unwrap();
         let database = rusqlite::Connection::open(home.path("opencode/opencode.db")).unwrap();

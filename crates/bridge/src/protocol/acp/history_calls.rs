@@ -41,7 +41,7 @@ impl Methods {
     pub(super) async fn search_sessions(&self, search: SearchSessions) -> Result<Answer, Fault> {
         let past = self.past().clone();
         let rows = past.rows_for(&self.lease.pass.who);
-        past.look();
+        past.scan_soon();
         self.with_history::<methods::SessionsSearch>(move |history| match search.logs {
             true => history::search_logs(history, &rows, &search),
             false => history::search(history, &rows, &search, past.progress(), |query, limit, now, near| {

@@ -144,14 +144,14 @@ impl PastSessions {
         let budget = Budget::within(LOOK_UP, &CancellationToken::new());
         // A transcript that is gone keeps its label in case it comes back.
         if let Some(row) = history.find(&session.1, Some(session.0), &budget) {
-            self.parts.indexer.tell(row);
+            self.parts.indexer.report_change(row);
         }
         Ok(())
     }
 
     /// Scans for new lines now.
-    pub(crate) fn look(&self) {
-        self.parts.indexer.look();
+    pub(crate) fn scan_soon(&self) {
+        self.parts.indexer.scan_soon();
     }
 
     /// Returns the progress of the index.

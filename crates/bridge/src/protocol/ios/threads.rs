@@ -79,7 +79,7 @@ pub(super) async fn latest_thread(sessions: &SessionRegistry) -> Result<Value, F
 fn read_updates(history: &History, row: &Transcript) -> Vec<Value> {
     let span = Span { bytes: 0, tail_bytes: TAIL, ..Span::default() };
     let mut typed = Typed::default();
-    let end = history.read(row, span, &budget(), &mut |event| {
+    let end = history.read_transcript(row, span, &budget(), &mut |event| {
         if event.taken_back {
             return ControlFlow::Continue(());
         }

@@ -97,7 +97,7 @@ impl CitedPlaces {
             line_bytes: self.limits.read_line_bytes,
         };
         let (mut reaches, mut tells) = (false, false);
-        let read = self.history.read(&transcript, span, budget, &mut |event| {
+        let read = self.history.read_transcript(&transcript, span, budget, &mut |event| {
             // A line without an event cannot be cited, but the transcript continues after it.
             reaches = reaches || event.line >= start;
             tells = tells

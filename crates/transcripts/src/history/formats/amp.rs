@@ -170,7 +170,7 @@ fn unfolded(text: &str) -> Records {
     for message in thread.messages.unwrap_or_default() {
         match serde_json::from_str(message.get()) {
             Ok(Numbered { message_id }) if message_id < limits::NUMBERED => {
-                records.put(message_id + 1, message.get());
+                records.push_at(message_id + 1, message.get());
             }
             _ => records.push(message.get()),
         }
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_keeps_its_line() {
+    fn message_keeps_its_line() {
         let message = |id: &str| format!("{{\"role\":\"user\",\"messageId\":{id}}}");
         let about = r#"{"title":"t","created":null,"env":null,"lastUsed":1765000000000}"#;
         let thread = |messages: &[String]| {

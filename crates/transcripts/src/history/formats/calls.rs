@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form() {
+    fn touched_finds_paths_in_every_patch() {
         let rows: [(&str, &[&str]); 5] = [
             ("*** Begin Patch\n*** Update File: src/a.rs\n@@\n-x\n+y\n*** End Patch", &["src/a.rs"]),
             (

@@ -5,6 +5,7 @@
 
 use super::{
     calls::{self, FileTools},
+    folder::{entries, paths},
     records::Records,
 };
 use crate::{
@@ -25,7 +26,6 @@ use serde_json::value::RawValue;
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet, VecDeque},
-    fs,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -157,20 +157,18 @@ const WORKSPACE: &str = ".project_root";
 /// `chats/<id of the parent>/`. A resumed session has several files with the same start of its id.
 pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
-    let Ok(projects) = fs::read_dir(root.join("tmp")) else { return files };
-    for project in projects.flatten() {
+    for project in paths(&root.join("tmp"), budget) {
         let mut found = Vec::new();
-        chats(&project.path().join("chats"), false, budget, &mut found);
+        chats(&project.join("chats"), false, budget, &mut found);
         files.extend(sessions(found));
     }
     files
 }
 
 /// Joins the files of each session of a project, oldest first: their names begin with the time.
-fn sessions(files: Vec<LogFile>) -> Vec<LogFile> {
+fn sessions(mut files: Vec<LogFile>) -> Vec<LogFile> {
     let mut sessions: Vec<Vec<LogFile>> = Vec::new();
     let mut places: HashMap<(String, bool), Vec<usize>> = HashMap::new();
-    let mut files = files;
     files.sort_by_cached_key(|file| file.path.file_name().map(ToOwned::to_owned));
     for file in files {
         let known = places.entry((file.id.clone(), file.subagent)).or_default();
@@ -204,21 +202,16 @@ fn session_id(log: &Path) -> Option<String> {
 }
 
 fn chats(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFile>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for (at, entry) in entries.flatten().enumerate() {
-        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
-            return;
-        }
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    for (path, name) in entries(folder, budget) {
         let stem = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json"));
         match stem {
-            Some(stem) if subagents => files.extend(LogFile::stat(entry.path(), stem, true, false)),
+            Some(stem) if subagents => files.extend(LogFile::stat(path, stem, true, false)),
             Some(stem) if stem.starts_with("session-") => {
                 let id = stem.rsplit('-').next().unwrap_or(stem);
-                files.extend(LogFile::stat(entry.path(), id, false, false));
+                files.extend(LogFile::stat(path, id, false, false));
             }
             Some(_) => {}
-            None if !subagents => chats(&entry.path(), true, budget, files),
+            None if !subagents => chats(&path, true, budget, files),
             None => {}
         }
     }
@@ -276,7 +269,7 @@ pub(crate) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     let mut failed = None;
     for path in files.oldest_first() {
         match file::read_document(path, limits::DOCUMENT) {
-            Ok(bytes) => session.join(Folded::of(&file::text(&bytes))),
+            Ok(bytes) => session.join(Folded::parse(&file::text(&bytes))),
             Err(error) => failed = Some(error),
         }
     }
@@ -287,7 +280,7 @@ pub(crate) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
 }
 
 impl Folded {
-    fn of(text: &str) -> Self {
+    fn parse(text: &str) -> Self {
         let mut folded = Self::default();
         let text = text.trim_matches(['\u{feff}', '\0']);
         match serde_json::from_str::<Entry<'_>>(text) {
@@ -350,14 +343,14 @@ impl Folded {
             let mut same: HashMap<(String, String), VecDeque<usize>> = HashMap::new();
             for (place, message) in self.messages.iter().enumerate().filter(|(_, it)| !it.taken_back) {
                 if !kept.contains(message.id.as_str()) {
-                    same.entry(content_fold(&message.text)).or_default().push_back(place);
+                    same.entry(kind_and_text(&message.text)).or_default().push_back(place);
                 }
             }
             for (id, text) in &parsed {
                 if is_known(self, id) {
                     continue;
                 }
-                let content = content_fold(text);
+                let content = kind_and_text(text);
                 if content.1.is_empty() {
                     continue;
                 }
@@ -410,7 +403,7 @@ impl Folded {
 }
 
 /// Returns the kind and the text of a message.
-fn content_fold(message: &str) -> (String, String) {
+fn kind_and_text(message: &str) -> (String, String) {
     let node = Node::parse_object(message);
     let text = |key| node.as_ref().and_then(|node| node.get(key)).map(Node::flattened).unwrap_or_default();
     (text("type"), text("content"))
@@ -461,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_folded() {
+    fn fold_joins_versions_of_message() {
         let first = r#"{"id":"1","v":1}"#;
         let again = r#"{"id":"1","v":2}"#;
         let second = r#"{"id":"2"}"#;
@@ -489,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_in_several_files_is_joined_by_the_ids_of_its_messages() {
+    fn open_joins_files_by_message_ids() {
         let message = |id: &str, text: &str| format!(r#"{{"id":"{id}","type":"user","content":"{text}"}}"#);
         let (a, b, c) = (message("1", "a"), message("2", "b"), message("3", "c"));
         let head = r#"{"sessionId":"s"}"#;

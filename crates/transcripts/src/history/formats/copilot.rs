@@ -4,7 +4,10 @@
 //! Hooks, 39 % of a log's lines, repeat the arguments and results of calls, and `session.info` has the login: neither
 //! is read.
 
-use super::calls::{self, FileTools};
+use super::{
+    calls::{self, FileTools},
+    folder::entries,
+};
 use crate::{
     history::{
         action::Outcome,
@@ -19,7 +22,6 @@ use crate::{
 use openagents_core::{budget::Budget, file};
 use std::{
     collections::{HashMap, HashSet},
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -233,19 +235,11 @@ const EVENTS: &str = "events.jsonl";
 /// Finds sessions: `session-state/<id>/events.jsonl`, and `session-state/<id>.jsonl` before 1.0. A folder without
 /// events belongs to a session that was never prompted.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
-    let mut files = Vec::new();
-    let Ok(entries) = fs::read_dir(root.join("session-state")) else { return files };
-    for (at, entry) in entries.flatten().enumerate() {
-        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
-            break;
-        }
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        files.extend(match name.strip_suffix(".jsonl") {
-            Some(id) => LogFile::stat(entry.path(), id, false, false),
-            None => session(&entry.path(), &name),
-        });
-    }
-    files
+    let log = |(path, name): (PathBuf, String)| match name.strip_suffix(".jsonl") {
+        Some(id) => LogFile::stat(path, id, false, false),
+        None => session(&path, &name),
+    };
+    entries(&root.join("session-state"), budget).filter_map(log).collect()
 }
 
 fn session(folder: &Path, id: &str) -> Option<LogFile> {
@@ -318,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_of_a_value() {
+    fn facts_reads_every_form_of_value() {
         let rows = [
             ("name: Add a test", Some("Add a test")),
             ("name: Add a test # once", Some("Add a test")),

@@ -54,7 +54,7 @@ impl Decoder for CursorDecoder {
                 .into_iter()
                 .collect(),
             Some("assistant") => {
-                calls::answer(&TOOLS, number, None, content).into_iter().filter_map(said_decoder).collect()
+                calls::answer(&TOOLS, number, None, content).into_iter().filter_map(text_or_thought).collect()
             }
             _ => vec![],
         };
@@ -97,7 +97,7 @@ fn without_images(text: &str) -> &str {
 }
 
 /// Returns an event of an answer. Thoughts appear among the texts, below a bold heading or redacted.
-fn said_decoder(event: Event) -> Option<Event> {
+fn text_or_thought(event: Event) -> Option<Event> {
     if event.kind != EventKind::Assistant {
         return Some(event);
     }
@@ -266,7 +266,7 @@ impl<'a> Messages<'a> {
             Kind::Result(name) => json!({"type": "tool_result", "name": name, "content": body}),
         };
         let record = json!({"role": role, "message": {"content": [block]}});
-        self.records.put(part.line, &record.to_string());
+        self.records.push_at(part.line, &record.to_string());
     }
 }
 
@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prompts() {
+    fn prompt_strips_generated_text() {
         let rows = [
             ("<user_query>\nfix the chart\n</user_query>", Some("fix the chart")),
             (
@@ -337,14 +337,9 @@ mod tests {
             assert_eq!(prompt(Some(&Node::Text(text.into()))).as_deref(), expected, "{text}");
         }
     }
-}
-
-#[cfg(test)]
-mod discover_tests {
-    use super::*;
 
     #[test]
-    fn a_folder_is_compared_by_its_name() {
+    fn may_have_run_compares_folder_names() {
         let log = Path::new("/h/.cursor/projects/home-a-my-proj/agent-transcripts/x.txt");
         let rows =
             [("/home/a/my-proj", true), ("/home/a/my.proj", true), ("/home/a/my", false), ("/", false)];
@@ -360,14 +355,9 @@ mod discover_tests {
         }
         assert!(!may_have_run_below(without, Path::new("/home/a/my-proj")));
     }
-}
-
-#[cfg(test)]
-mod text_tests {
-    use super::*;
 
     #[test]
-    fn a_part_is_a_record_at_its_line() {
+    fn unfolded_part_keeps_its_line() {
         let text = "user:\nfix\nuser:\n\n\nassistant:\n<think>a\nb</think>Done.\n[Tool call] Write\n  path: a.ts\n  \
                     contents: x\n\ny\n\n[Tool result] Write\n\n[Thinking] more\n\nEnd.";
         let expected = [
@@ -386,7 +376,7 @@ mod text_tests {
     }
 
     #[test]
-    fn other_text_has_no_records() {
+    fn unfolded_other_text_has_no_records() {
         assert_eq!(unfolded("hello\nworld\n").numbered(), []);
         assert_eq!(unfolded("").numbered(), []);
     }

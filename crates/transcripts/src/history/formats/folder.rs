@@ -8,14 +8,19 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Returns the entries of a folder, until the budget is spent; none if it is missing. Skips names that are not UTF-8,
-/// which no agent uses.
-pub(super) fn entries(folder: &Path, budget: &Budget) -> impl Iterator<Item = (PathBuf, String)> {
+/// Returns the paths in a folder, until the budget is spent; none if it is missing.
+pub(super) fn paths(folder: &Path, budget: &Budget) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().enumerate();
-    let in_time = |(at, _): &(usize, _)| (at + 1) % limits::ENTRIES_BETWEEN_LOOKS != 0 || !budget.spent();
-    entries
-        .take_while(in_time)
-        .filter_map(|(_, entry)| Some((entry.path(), entry.file_name().into_string().ok()?)))
+    let in_time = |(at, _): &(usize, _)| (at + 1) % limits::ENTRIES_BETWEEN_CHECKS != 0 || !budget.spent();
+    entries.take_while(in_time).map(|(_, entry)| entry.path())
+}
+
+/// Returns the paths in a folder like [`paths`], with their names. Skips names that are not UTF-8, which no agent uses.
+pub(super) fn entries(folder: &Path, budget: &Budget) -> impl Iterator<Item = (PathBuf, String)> {
+    paths(folder, budget).filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((path, name))
+    })
 }
 
 /// Length of a name in bytes above which Claude Code truncates it and appends a hyphen and a hash.
@@ -45,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_folders_and_of_those_below() {
+    fn may_be_below_compares_names() {
         let long = format!("/home/{}", "a".repeat(250));
         let cut = format!("-home-{}-1x2y3z", "a".repeat(194));
         let rows = [

@@ -152,7 +152,7 @@ static FOUND: Remembered<Vec<LogFile>> = Remembered::new();
 
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let database = &root.join("sessions/sessions.db");
-    let found = FOUND.read(database, budget, |connection| {
+    let found = FOUND.get_or_read(database, budget, |connection| {
         let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(vec![]) };
         let mut stamps = SessionStamps::new(connection, &["messages"], "created_timestamp", "content_json")?;
         let list = columns.list(&["id", "session_type", "created_at", "updated_at"]);

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row() {
+    fn typed_strips_text_of_openclaw() {
         let sender = "Sender (untrusted metadata):\n```json\n{\n  \"label\": \"x\"\n}\n```\n\n";
         let time = "[Sat 2026-03-21 19:16 UTC] ";
         let rows = [

@@ -6,24 +6,22 @@
 use super::{
     calls,
     chats::{self, ChatDecoder, TOOLS},
+    folder::{entries, paths},
 };
-use crate::{
-    history::{
-        decoder::{Decoder, SessionFacts},
-        event::{Event, EventKind, TitleRank},
-        json::Node,
-        lines::{self, OpenLog},
-        log_file::{LogFile, dated_origin, millis, origin},
-        taken_back::Parent,
-        title,
-        transcript::SessionFiles,
-        tree::{self, Tree, TreePlace},
-    },
-    limits,
+use crate::history::{
+    decoder::{Decoder, SessionFacts},
+    event::{Event, EventKind, TitleRank},
+    json::Node,
+    lines::{self, OpenLog},
+    log_file::{LogFile, dated_origin, millis, origin},
+    taken_back::Parent,
+    title,
+    transcript::SessionFiles,
+    tree::{self, Tree, TreePlace},
 };
 use openagents_core::budget::Budget;
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -201,14 +199,12 @@ pub(super) fn decoder(files: SessionFiles<'_>) -> Box<dyn Decoder> {
 /// `projects/<slug>/subagents/<id of the parent>/agent-<id>.jsonl`.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = chats::discover(root, budget);
-    let Ok(projects) = fs::read_dir(root.join("projects")) else { return files };
-    for project in projects.flatten() {
-        let chats = project.path().join("chats");
+    for project in paths(&root.join("projects"), budget) {
+        let chats = project.join("chats");
         logs(&chats, Kind::Main, budget, &mut files);
         logs(&chats.join("archive"), Kind::Archived, budget, &mut files);
-        let Ok(parents) = fs::read_dir(project.path().join(SUBAGENTS)) else { continue };
-        for parent in parents.flatten() {
-            logs(&parent.path(), Kind::Subagent, budget, &mut files);
+        for parent in paths(&project.join(SUBAGENTS), budget) {
+            logs(&parent, Kind::Subagent, budget, &mut files);
         }
     }
     files
@@ -218,16 +214,11 @@ fn logs(folder: &Path, kind: Kind, budget: &Budget, files: &mut Vec<LogFile>) {
     if budget.spent() {
         return;
     }
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for (at, entry) in entries.flatten().enumerate() {
-        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
-            return;
-        }
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    for (path, name) in entries(folder, budget) {
         let Some(stem) = name.strip_suffix(".jsonl") else { continue };
         let subagent = kind == Kind::Subagent;
         if if subagent { stem.starts_with("agent-") } else { is_id(stem) } {
-            files.extend(LogFile::stat(entry.path(), stem, subagent, kind == Kind::Archived));
+            files.extend(LogFile::stat(path, stem, subagent, kind == Kind::Archived));
         }
     }
 }

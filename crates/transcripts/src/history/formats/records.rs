@@ -52,7 +52,7 @@ impl Records {
     }
 
     /// Adds a record as line `number`, or as the next one if that is taken.
-    pub(super) fn put(&mut self, number: usize, json: &str) {
+    pub(super) fn push_at(&mut self, number: usize, json: &str) {
         while self.lines + 1 < number {
             self.text.push('\n');
             self.lines += 1;

@@ -1,7 +1,4 @@
-use super::{
-    columns::Columns,
-    read::{DatabaseError, beside, read_database},
-};
+use super::*;
 use openagents_core::{CancellationToken, budget::Budget};
 use rusqlite::Connection;
 use std::{
@@ -93,7 +90,7 @@ fn assert_absent(path: &Path) {
 }
 
 #[test]
-fn a_database_of_an_agent_that_ended_is_read_without_a_trace() {
+fn read_of_closed_database_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
@@ -104,7 +101,7 @@ fn a_database_of_an_agent_that_ended_is_read_without_a_trace() {
 
 /// In one process, all connections share the index of the log, and one that writes makes it writable for all.
 #[test]
-fn rows_in_the_log_of_a_running_agent_are_read_without_a_trace() {
+fn read_of_open_database_leaves_no_trace() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let writer = writer(&PathBuf::from(folder).join("a.db"));
         for line in std::io::stdin().lines() {
@@ -115,7 +112,7 @@ fn rows_in_the_log_of_a_running_agent_are_read_without_a_trace() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
-    let test = "rows_in_the_log_of_a_running_agent_are_read_without_a_trace";
+    let test = "read_of_open_database_leaves_no_trace";
     let mut agent = as_process(&[], test, folder.path()).stdin(Stdio::piped()).spawn().unwrap();
     let mut input = agent.stdin.take().unwrap();
     let mut output = BufReader::new(agent.stdout.take().unwrap()).lines();
@@ -137,13 +134,13 @@ fn rows_in_the_log_of_a_running_agent_are_read_without_a_trace() {
 }
 
 #[test]
-fn rows_in_the_log_of_a_crashed_agent_are_read_without_a_trace() {
+fn read_of_crashed_database_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     assert_reads(&crashed(folder.path(), &["", "-wal", "-shm"]), 2);
 }
 
 #[test]
-fn a_log_without_its_index_is_read_from_a_copy() {
+fn wal_without_index_is_read_from_copy() {
     let folder = tempfile::tempdir().unwrap();
     let path = crashed(folder.path(), &["", "-wal"]);
     assert_reads(&path, 2);
@@ -153,7 +150,7 @@ fn a_log_without_its_index_is_read_from_a_copy() {
 }
 
 #[test]
-fn a_log_that_appears_meanwhile_is_read() {
+fn wal_that_appears_during_read_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
@@ -171,7 +168,7 @@ fn a_log_that_appears_meanwhile_is_read() {
 }
 
 #[test]
-fn a_database_that_never_rests_is_absent() {
+fn read_fails_if_database_keeps_changing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
@@ -184,7 +181,7 @@ fn a_database_that_never_rests_is_absent() {
 }
 
 #[test]
-fn names_of_files_do_not_end_the_uri() {
+fn uri_escapes_file_names() {
     let folder = tempfile::tempdir().unwrap();
     for (at, name) in ["100%41", "a?mode=rwc", "a#b", "ä b"].into_iter().enumerate() {
         let folder = folder.path().join(name);
@@ -199,7 +196,7 @@ fn names_of_files_do_not_end_the_uri() {
 }
 
 #[test]
-fn the_log_of_a_linked_database_is_found() {
+fn wal_of_linked_database_is_read() {
     let (folder, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = crashed(folder.path(), &["", "-wal", "-shm"]);
     let link = links.path().join("link.db");
@@ -210,7 +207,7 @@ fn the_log_of_a_linked_database_is_found() {
 }
 
 #[test]
-fn a_change_without_a_log_that_was_cut_short_does_not_count() {
+fn torn_journal_is_rolled_back() {
     let (folder, live) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let from = live.path().join("a.db");
     let agent = Connection::open(&from).unwrap();
@@ -227,7 +224,7 @@ fn a_change_without_a_log_that_was_cut_short_does_not_count() {
 }
 
 #[test]
-fn a_locked_database_is_absent() {
+fn read_fails_on_locked_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let agent = Connection::open(&path).unwrap();
@@ -238,7 +235,7 @@ fn a_locked_database_is_absent() {
 }
 
 #[test]
-fn what_is_not_a_sound_database_is_absent() {
+fn read_fails_on_damaged_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     assert!(matches!(rows(&path), Err(DatabaseError::File(_))), "no file");
@@ -266,7 +263,7 @@ fn what_is_not_a_sound_database_is_absent() {
 }
 
 #[test]
-fn the_log_beside_an_empty_database_stays() {
+fn wal_of_empty_database_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = crashed(folder.path(), &["", "-wal", "-shm"]);
     fs::write(&path, "").unwrap();
@@ -274,7 +271,7 @@ fn the_log_beside_an_empty_database_stays() {
 }
 
 #[test]
-fn what_is_no_file_does_not_block() {
+fn read_does_not_block_on_fifo() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
@@ -288,7 +285,7 @@ fn what_is_no_file_does_not_block() {
 }
 
 #[test]
-fn a_view_is_not_a_table_and_is_not_run() {
+fn read_ignores_views() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x FROM n";
@@ -306,7 +303,7 @@ fn a_view_is_not_a_table_and_is_not_run() {
 }
 
 #[test]
-fn an_endless_query_ends_with_the_budget() {
+fn endless_query_ends_with_budget() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     drop(writer(&path));
@@ -320,7 +317,7 @@ fn an_endless_query_ends_with_the_budget() {
 }
 
 #[test]
-fn a_copy_is_private_and_goes_away() {
+fn copy_is_private_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let path = crashed(folder.path(), &["", "-wal"]);
     let mut copied = None;
@@ -335,7 +332,7 @@ fn a_copy_is_private_and_goes_away() {
 }
 
 #[test]
-fn databases_in_a_folder_without_write_access() {
+fn read_works_without_write_access() {
     if let Some(folder) = std::env::var_os(FOLDER) {
         let folder = PathBuf::from(folder);
         assert!(fs::write(folder.join("probe"), "").is_err(), "the folder can be written");
@@ -366,7 +363,7 @@ fn databases_in_a_folder_without_write_access() {
     let is_root = fs::write(folder.path().join("probe"), "").is_ok();
     let other_user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let program = if is_root { &other_user[..] } else { &[] };
-    let test = "databases_in_a_folder_without_write_access";
+    let test = "read_works_without_write_access";
     let before = names.map(|name| fs::read_dir(folder.path().join(name)).unwrap().count());
     let done = as_process(program, test, folder.path()).output().unwrap();
     let after = names.map(|name| fs::read_dir(folder.path().join(name)).unwrap().count());
@@ -374,4 +371,96 @@ fn databases_in_a_folder_without_write_access() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(String::from_utf8_lossy(&done.stdout).contains("1 passed"), "{done:?}");
     assert_eq!(after, before);
+}
+
+#[test]
+fn remembered_database_is_read_after_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let agent = Connection::open(&path).unwrap();
+    agent.execute_batch("PRAGMA journal_mode=WAL; CREATE TABLE t(x);").unwrap();
+    let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
+    let (remembered, reads) = (Remembered::new(), std::cell::Cell::new(0));
+    let count = || {
+        let found = remembered.get_or_read(&path, &budget, |connection| {
+            reads.set(reads.get() + 1);
+            connection.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))
+        });
+        (found.unwrap(), reads.get())
+    };
+    assert_eq!((count(), count()), ((0, 1), (0, 1)));
+    agent.execute("INSERT INTO t VALUES(1)", []).unwrap();
+    assert_eq!((count(), count()), ((1, 2), (1, 2)));
+    drop(agent);
+    assert_eq!(count(), (1, 3));
+    let agent = Connection::open(&path).unwrap();
+    agent.execute("INSERT INTO t VALUES(2)", []).unwrap();
+    let failing = remembered.get_or_read(&path, &budget, |_| Err(rusqlite::Error::InvalidQuery));
+    assert_eq!(failing.unwrap(), 1, "what was known before");
+    assert_eq!(count(), (2, 4));
+    drop(agent);
+    std::fs::remove_file(&path).unwrap();
+    assert!(remembered.get_or_read(&path, &budget, |_| Ok(0)).is_err());
+}
+
+/// Returns the stamps of the sessions `a` and `b`.
+fn stamps(database: &Connection) -> [(u64, i64); 2] {
+    let mut stamps = SessionStamps::new(database, &["part"], "time_updated", "data").unwrap();
+    let stamp = |id| stamps.stamp(id, None).unwrap();
+    ["a", "b"].map(stamp).map(|stamp| (stamp.size, stamp.mtime_ns / 1_000_000_000))
+}
+
+#[test]
+fn stamp_changes_with_newest_rows() {
+    let database = Connection::open_in_memory().unwrap();
+    database
+        .execute_batch(
+            "CREATE TABLE part(id TEXT PRIMARY KEY, session_id, time_updated, data);
+             CREATE INDEX part_session_idx ON part(session_id);
+             WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100)
+             INSERT INTO part SELECT n, iif(n % 2, 'a', 'b'), 1770000000 + n, 'xx' FROM n;",
+        )
+        .unwrap();
+    let mut last = stamps(&database);
+    assert_eq!(last, [(99 + 4 * 2, 1_770_000_099), (100 + 4 * 2, 1_770_000_100)]);
+    for change in [
+        "INSERT INTO part VALUES('new', 'a', 1770000200, 'x')",
+        "UPDATE part SET data = 'longer' WHERE id = 'new'",
+        "UPDATE part SET data = 'xxx' WHERE id = '97'",
+        "UPDATE part SET time_updated = 1770000300 WHERE id = '95'",
+        "DELETE FROM part WHERE id = '97'",
+        "DELETE FROM part WHERE id = 'new'",
+    ] {
+        database.execute_batch(change).unwrap();
+        let now = stamps(&database);
+        assert_ne!(now[0], last[0], "{change}");
+        assert_eq!(now[1], last[1], "{change}");
+        last = now;
+    }
+    database.execute_batch("DROP INDEX part_session_idx").unwrap();
+    assert_eq!(stamps(&database), last, "a version without the index");
+}
+
+#[test]
+fn stamp_accepts_missing_tables_and_columns() {
+    let database = Connection::open_in_memory().unwrap();
+    assert_eq!(stamps(&database), [(0, 0); 2]);
+    database
+        .execute_batch("CREATE TABLE part(session_id); INSERT INTO part VALUES('a'), (NULL), (7)")
+        .unwrap();
+    assert_eq!(stamps(&database), [(1, 0), (0, 0)]);
+}
+
+#[test]
+fn stamp_accepts_seconds_and_milliseconds() {
+    let database = Connection::open_in_memory().unwrap();
+    let mut stamps = SessionStamps::new(&database, &["part"], "time_updated", "data").unwrap();
+    for (time, expected) in [
+        (None, 0),
+        (Some(1_770_000_000), 1_770_000_000_000_000_000),
+        (Some(1_770_000_000_001), 1_770_000_000_001_000_000),
+        (Some(i64::MAX), i64::MAX),
+    ] {
+        assert_eq!(stamps.stamp("a", time).unwrap().mtime_ns, expected, "{time:?}");
+    }
 }

@@ -183,7 +183,7 @@ fn is_prompt(line: &Node<'_>) -> bool {
     line.text("type") == Some("user")
         && by_person(line) != Some(false)
         && is_message(line)
-        && texts(line).iter().any(|text| matches!(title::said(text), TypedText::Prompt(_)))
+        && texts(line).iter().any(|text| matches!(title::typed_text(text), TypedText::Prompt(_)))
 }
 
 fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {

@@ -11,13 +11,10 @@ pub(super) use self::{
     summary::{request_usage, summarise},
 };
 
-use super::folder;
-use crate::{
-    history::log_file::{LogFile, is_uuid},
-    limits,
-};
+use super::folder::{self, entries, paths};
+use crate::history::log_file::{LogFile, is_uuid};
 use openagents_core::budget::Budget;
-use std::{fs, path::Path};
+use std::path::Path;
 
 /// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
 const SUBAGENT_DEPTH: usize = 4;
@@ -26,24 +23,15 @@ const SUBAGENT_DEPTH: usize = 4;
 /// `<uuid>/subagents/` (2.1). No other file is a session.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
-    let Ok(entries) = fs::read_dir(root.join("projects")) else { return files };
-    for project in entries.flatten() {
-        if budget.spent() {
-            break;
-        }
-        let Ok(entries) = fs::read_dir(project.path()) else { continue };
-        for (at, entry) in entries.flatten().enumerate() {
-            if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
-                break;
-            }
-            let Ok(name) = entry.file_name().into_string() else { continue };
+    for project in paths(&root.join("projects"), budget).take_while(|_| !budget.spent()) {
+        for (path, name) in entries(&project, budget) {
             if let Some(stem) = name.strip_suffix(".jsonl") {
                 let subagent = is_subagent(stem);
                 if is_uuid(stem) || subagent {
-                    files.extend(LogFile::stat(entry.path(), stem, subagent, false));
+                    files.extend(LogFile::stat(path, stem, subagent, false));
                 }
             } else if is_uuid(&name) {
-                subagents(&entry.path().join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
+                subagents(&path.join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
             }
         }
     }
@@ -51,17 +39,12 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
 }
 
 fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFile>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        if budget.spent() {
-            return;
-        }
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    for (path, name) in entries(folder, budget).take_while(|_| !budget.spent()) {
         match name.strip_suffix(".jsonl") {
-            Some(stem) if is_subagent(stem) => files.extend(LogFile::stat(entry.path(), stem, true, false)),
+            Some(stem) if is_subagent(stem) => files.extend(LogFile::stat(path, stem, true, false)),
             Some(_) => {}
-            None if depth > 1 && entry.file_type().is_ok_and(|kind| kind.is_dir()) => {
-                subagents(&entry.path(), depth - 1, budget, files);
+            None if depth > 1 && path.is_dir() && !path.is_symlink() => {
+                subagents(&path, depth - 1, budget, files);
             }
             None => {}
         }

@@ -45,7 +45,7 @@ pub(crate) fn summarise(file: &LogFile, budget: &Budget) -> Summarised {
         last_prompt: None,
         usage: HashMap::new(),
     };
-    if summary.read(file, budget).is_err() {
+    if summary.read_log(file, budget).is_err() {
         tracing::debug!(path = %file.path.display(), "a transcript could not be read");
     }
     summary.finish(file)
@@ -98,7 +98,7 @@ enum Turn {
 }
 
 impl Summary {
-    fn read(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
+    fn read_log(&mut self, file: &LogFile, budget: &Budget) -> io::Result<()> {
         let is_short = file.stamp.size <= limits::SUMMARY_WHOLE;
         let mut lines = Lines::new(lines::open(&file.path)?, limits::SUMMARY_LINE, limits::SUMMARY_HEAD);
         let mut has_gap = false;
@@ -140,7 +140,7 @@ impl Summary {
     }
 
     fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
-        self.survey.look("", node);
+        self.survey.check("", node);
         let (in_head, in_tail) = (line.offset < limits::SUMMARY_END, line.offset >= self.tail_from);
         self.starts_in_sidechain.get_or_insert_with(|| node.flag("isSidechain"));
         let at = millis(node.get("timestamp"));
@@ -190,7 +190,7 @@ impl Summary {
     fn prompt(&mut self, offset: u64, node: &Node<'_>, blocks: &[&str]) {
         let (mut text, mut command) = (None, None);
         for block in blocks {
-            match title::said(block) {
+            match title::typed_text(block) {
                 TypedText::Prompt(prompt) => text = text.or(Some(prompt)),
                 TypedText::Command(name) => command = command.or(Some(name)),
                 TypedText::Nothing => {}
@@ -312,12 +312,12 @@ pub(crate) fn request_usage(line: &[u8]) -> Option<RequestUsage> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Option<(bool, TokenUsage)> {
+    fn parse(line: &str) -> Option<(bool, TokenUsage)> {
         request_usage(line.as_bytes()).map(|usage| (usage.request.is_some(), usage.tokens))
     }
 
     #[test]
-    fn every_row() {
+    fn request_usage_parses_every_line() {
         let whole = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"\"usage\": 1"}],"usage":{"input_tokens":1,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":4,"service_tier":"x"}},"requestId":"r"}"#;
         let all = TokenUsage { input: 1, output: 4, cache_write: 2, cache_read: 3 };
         let rows = [
@@ -331,7 +331,7 @@ mod tests {
             (r#"{"message":{"usage":{"input_tokens":1"#, None),
         ];
         for (line, expected) in rows {
-            assert_eq!(of(line), expected, "{line}");
+            assert_eq!(parse(line), expected, "{line}");
         }
     }
 }

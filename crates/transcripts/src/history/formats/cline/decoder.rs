@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row() {
+    fn typed_text_is_found_in_every_form() {
         let rows: [(&str, &[&str]); 6] = [
             ("<task>\nadd login\n</task>", &["\nadd login\n"]),
             ("<task>a</task>\n<feedback>b</feedback>", &["a", "b"]),

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_matched_with_their_calls_in_order() {
+    fn results_match_calls_in_order() {
         let text = |text: &str| json!({"type": "text", "text": text});
         let (a, b) = (text("[read_file for 'a'] Result:\nx"), text("[read_file for 'b'] Result:\nx"));
         let user = |blocks: &[&Value]| json!({"role": "user", "content": blocks});
@@ -306,14 +306,9 @@ mod tests {
             assert_eq!(ids(&messages), expected, "{messages}");
         }
     }
-}
-
-#[cfg(test)]
-mod result_tests {
-    use super::*;
 
     #[test]
-    fn every_form() {
+    fn parse_reads_every_text_result() {
         let rows = [
             ("[write_to_file for 'a.ts'] Result:\nsaved", Some(("write_to_file", "a.ts", "saved"))),
             (

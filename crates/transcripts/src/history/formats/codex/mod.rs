@@ -15,6 +15,7 @@ mod taken_back;
 
 pub(super) use self::{decoder::CodexDecoder, summary::summarise, taken_back::taken_back};
 
+use super::folder::entries;
 use crate::{
     history::{
         format::OutsideName,
@@ -70,13 +71,8 @@ fn threads(files: Vec<LogFile>) -> Vec<LogFile> {
 }
 
 fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mut Vec<LogFile>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
     let (mut folders, mut names) = (BTreeSet::new(), BTreeSet::new());
-    for (at, entry) in entries.flatten().enumerate() {
-        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
-            break;
-        }
-        let Ok(name) = entry.file_name().into_string() else { continue };
+    for (_, name) in entries(folder, budget) {
         if name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
             names.insert(name);
         } else if depth > 1 && !name.starts_with('.') && !name.contains(".jsonl") {
@@ -85,7 +81,7 @@ fn walk(folder: &Path, depth: usize, archived: bool, budget: &Budget, files: &mu
     }
     // Names start with the time, and folders are days. Newest first, so that a deadline cuts off the oldest sessions.
     for (at, name) in names.iter().rev().enumerate() {
-        if (at + 1) % limits::ENTRIES_BETWEEN_LOOKS == 0 && budget.spent() {
+        if (at + 1) % limits::ENTRIES_BETWEEN_CHECKS == 0 && budget.spent() {
             return;
         }
         // Both files exist while a log is being compressed or decompressed; the plain one is authoritative.
@@ -165,7 +161,7 @@ fn database(root: &Path) -> Option<PathBuf> {
 /// Returns the names in the database. For a thread without a name, uses the title unless it is the first prompt.
 fn stored(database: &Path) -> HashMap<String, OutsideName> {
     let budget = Budget::within(limits::CODEX_NAMES_TIME, &CancellationToken::new());
-    let read = THREADS.read(database, &budget, |connection| {
+    let read = THREADS.get_or_read(database, &budget, |connection| {
         let mut names = HashMap::new();
         let Some(columns) = Columns::with(connection, "threads", &["id"])? else { return Ok(names) };
         let list = columns.list(&["id", "name", "title", "first_user_message", "preview"]);
@@ -214,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_come_from_names() {
+    fn ids_come_from_file_names() {
         let uuid = "019a0ce1-d491-76d2-93ba-0d47dde32657";
         assert_eq!(id_of(&format!("rollout-2025-10-22T10-00-00-{uuid}.jsonl")), uuid);
         assert_eq!(id_of(&format!("rollout-2025-10-22T10-00-00-{uuid}.jsonl.zst")), uuid);

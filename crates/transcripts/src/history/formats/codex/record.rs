@@ -303,10 +303,7 @@ fn input(node: Option<&Node<'_>>) -> (String, Vec<String>) {
 }
 
 fn executed(node: &Node<'_>, id: Option<&str>) -> Action {
-    let code = match node.get("exit_code") {
-        Some(Node::Number(code)) => Some(Outcome::Exit(*code as i32)),
-        _ => None,
-    };
+    let code = action::code(node, "exit_code").map(Outcome::Exit);
     let not_run = || (node.text("status") == Some("declined")).then_some(Outcome::NotRun);
     Action {
         call: id.map(str::to_owned),

@@ -41,7 +41,7 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
         own_ordinal: 0,
     };
     // A missing or unreadable log still yields a row: its name contains the time and the session id.
-    if summary.read(file, locate, budget).is_err() {
+    if summary.read_log(file, locate, budget).is_err() {
         tracing::debug!(path = %file.path.display(), "a rollout could not be read");
     }
     summary.finish(file)
@@ -73,7 +73,7 @@ struct Summary {
 }
 
 impl Summary {
-    fn read(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> io::Result<()> {
+    fn read_log(&mut self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> io::Result<()> {
         let log = lines::open_all(file.files())?;
         let plain = log.is_file_of_lines();
         let whole = file.stamp.size
@@ -130,7 +130,7 @@ impl Summary {
     }
 
     fn record(&mut self, line: &LogLine<'_>, node: &Node<'_>) {
-        self.survey.look("", node);
+        self.survey.check("", node);
         if record::is_before(node, self.own_ordinal) {
             return;
         }

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn titles_that_only_tell_the_time() {
+    fn default_titles_are_recognised() {
         let rows = [
             ("New session - 2026-01-02T03:04:05.678Z", true),
             ("Child session - 2026-01-02T03:04:05Z", true),

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_in_a_database_has_a_title_and_is_found_by_its_id() {
+    fn database_session_has_title_and_id() {
         let folder = tempfile::tempdir().unwrap();
         let rows = listed(&folder.path().join("opencode.db"), "ses_0001");
         let history = history(folder.path());
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_read_again_when_one_of_its_messages_changes() {
+    fn changed_message_updates_session() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("opencode.db");
         listed(&database, "ses_0001");
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_whose_id_is_a_path_is_left_out() {
+    fn discover_skips_id_that_is_path() {
         for id in ["../a", "/etc/passwd", "a/b", ".", "..", ""] {
             let folder = tempfile::tempdir().unwrap();
             assert_eq!(listed(&folder.path().join("opencode.db"), id), [], "{id:?}");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn the_database_that_a_variable_names_is_read_too() {
+    fn discover_reads_database_from_environment() {
         let folder = tempfile::tempdir().unwrap();
         let database = folder.path().join("elsewhere.db");
         assert_eq!(listed(&database, "ses_0001"), []);

@@ -16,7 +16,7 @@ use std::{collections::HashMap, io, path::Path};
 static FOUND: Remembered<Vec<(Generation, LogFile)>> = Remembered::new();
 
 pub(super) fn discover(database: &Path, budget: &Budget) -> Vec<(Generation, LogFile)> {
-    let found = FOUND.read(database, budget, |connection| {
+    let found = FOUND.get_or_read(database, budget, |connection| {
         let mut found = Vec::new();
         let tables = [
             (Generation::Tables, "session", &["message", "part"][..]),

@@ -54,10 +54,10 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     };
     let mut updated = session.as_ref().and_then(latest);
     for (message, path) in sorted(&storage.join("message").join(id)) {
-        let data = read(&path, &mut updated);
+        let data = read_file(&path, &mut updated);
         unfolded.message(&message, None, data.as_deref());
         for (part, path) in sorted(&storage.join("part").join(message)) {
-            unfolded.part(&part, None, read(&path, &mut updated).as_deref());
+            unfolded.part(&part, None, read_file(&path, &mut updated).as_deref());
         }
     }
     unfolded.updated(updated);
@@ -83,7 +83,7 @@ fn revert(session: &Node<'_>) -> Revert {
 }
 
 /// Reads a file, and advances `updated` to the last time in it.
-fn read(path: &Path, updated: &mut Option<i64>) -> Option<String> {
+fn read_file(path: &Path, updated: &mut Option<i64>) -> Option<String> {
     let bytes = file::read_bounded(path, limits::SUMMARY_LINE as u64)?;
     let text = file::text(&bytes).into_owned();
     *updated = Node::parse_object(&text).as_ref().and_then(latest).max(*updated);

@@ -125,7 +125,7 @@ impl Unfolded {
         let Some(node) = data.and_then(Node::parse_object) else {
             return self.records.bad(data.unwrap_or_default());
         };
-        self.survey.look("message", &node);
+        self.survey.check("message", &node);
         let at = node.get("time").and_then(|time| millis(time.get("created"))).or(at);
         self.message = match node.text("role") {
             Some("user") => Message::Person { at, texts: vec![] },
@@ -148,7 +148,7 @@ impl Unfolded {
         }
         let text = data.unwrap_or_default();
         if let Some(part) = Node::parse_object(text) {
-            self.survey.look("part", &part);
+            self.survey.check("part", &part);
         }
         match &mut self.message {
             Message::Person { texts, .. } => match Node::parse_object(text) {
@@ -182,7 +182,7 @@ impl Unfolded {
     pub(super) fn entry(&mut self, id: &str, kind: &str, at: Option<i64>, data: Option<&str>) {
         self.records.set_taken_back(self.revert.takes_message(id));
         if let Some(entry) = data.and_then(Node::parse_object) {
-            self.survey.look(&format!("entry/{kind}"), &entry);
+            self.survey.check(&format!("entry/{kind}"), &entry);
         }
         match serde_json::from_str(data.unwrap_or_default()) {
             Ok(data) => self.records.add(&Entry { at, entry: kind, data }),
