@@ -50,20 +50,11 @@ impl Replay {
                 let message = AgentMessage { text: event.text, message_id, ..AgentMessage::default() };
                 Some(SessionUpdate::AgentMessage(message))
             }
-            EventKind::Thinking => {
-                let message_id = Some(self.next_id(event.line));
-                let thought = AgentThought { text: event.text, message_id, ..AgentThought::default() };
-                Some(SessionUpdate::AgentThought(thought))
-            }
+            EventKind::Thinking => Some(self.thought(event.text, event.line)),
+            // The summary repeats the conversation above, so it is folded, as thoughts are.
             EventKind::Compaction => {
-                let message_id = Some(self.next_id(event.line));
-                // The summary repeats the conversation above, so it is folded, as thoughts are.
                 let text = format!("{COMPACTED}\n\n{}", event.text).trim_end().to_owned();
-                Some(SessionUpdate::AgentThought(AgentThought {
-                    text,
-                    message_id,
-                    ..AgentThought::default()
-                }))
+                Some(self.thought(text, event.line))
             }
             EventKind::ToolCall { ref name } => Some(SessionUpdate::ToolCall(self.call(name.clone(), event))),
             EventKind::ToolResult => self.result(event).map(SessionUpdate::ToolCallUpdate),
@@ -80,6 +71,11 @@ impl Replay {
             // Their calls are shown.
             EventKind::FileChange | EventKind::Title(_) => None,
         }
+    }
+
+    fn thought(&mut self, text: String, line: u64) -> SessionUpdate {
+        let message_id = Some(self.next_id(line));
+        SessionUpdate::AgentThought(AgentThought { text, message_id, ..AgentThought::default() })
     }
 
     /// Returns an id that is unique in a session read in parts, as long as its lines are numbered.

@@ -73,7 +73,7 @@ pub struct Task {
     pub done: bool,
 }
 
-pub(super) fn of_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
+pub(super) fn from_call(tool: &str, call: Option<&str>, input: Option<&Node<'_>>) -> Action {
     let mut action = Action { call: call.map(str::to_owned), ..Action::default() };
     // Codex stores arguments as JSON in a string.
     let parsed = input.and_then(Node::as_str).and_then(Node::parse);
@@ -172,7 +172,7 @@ mod tests {
         ];
         for (tool, input, expected) in rows {
             let node = Node::parse(input);
-            assert_eq!(of_call(tool, None, node.as_ref()).command.as_deref(), expected, "{tool} {input}");
+            assert_eq!(from_call(tool, None, node.as_ref()).command.as_deref(), expected, "{tool} {input}");
         }
     }
 
@@ -216,7 +216,7 @@ mod tests {
         ];
         for (tool, input, expected) in rows {
             let node = Node::parse(input);
-            assert_eq!(of_call(tool, None, node.as_ref()).tasks, Some(expected), "{tool}");
+            assert_eq!(from_call(tool, None, node.as_ref()).tasks, Some(expected), "{tool}");
         }
     }
 }

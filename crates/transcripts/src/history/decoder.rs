@@ -17,7 +17,6 @@ pub(crate) trait Decoder {
     /// Returns the events of the record in a line; `None` if it is not in this format.
     fn record(&mut self, record: &Node<'_>, number: u64) -> Option<Vec<Event>>;
 
-    /// Returns facts about the session from the lines so far; empty for formats with their own summary.
     fn facts(&self) -> SessionFacts {
         SessionFacts::default()
     }

@@ -126,5 +126,5 @@ pub enum TitleRank {
     /// Made by a model.
     Model,
     /// Typed by the user.
-    Person,
+    User,
 }

@@ -35,7 +35,6 @@ impl History {
         self.index.checkpoint();
     }
 
-    /// Drops the logs from the cache that are missing from all logs found.
     pub(super) fn forget_vanished(&self, folders: &[Folder]) {
         let here: HashSet<&OsStr> =
             folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_os_str()).collect();

@@ -19,8 +19,7 @@ pub(super) struct SearchPass<'a> {
     pub(super) best: TextFit,
     pub(super) query: &'a SearchQuery,
     pub(super) budget: &'a Budget,
-    /// Maximum number of matches per session.
-    pub(super) of_session: usize,
+    pub(super) per_session: usize,
     /// Number of matches after which those of later sessions are only counted.
     pub(super) enough: usize,
     /// The first sessions have enough matches.
@@ -35,7 +34,7 @@ impl<'a> SearchPass<'a> {
             best: TextFit::Exact,
             query,
             budget,
-            of_session: query.max_matches,
+            per_session: query.max_matches,
             enough: query.max_matches,
             is_full: false.into(),
         }
@@ -73,7 +72,7 @@ impl Found {
             // A truncated title ends with an ellipsis.
             (fit, folded.text().trim_end_matches('.').to_owned())
         });
-        Self { most: search.of_session, title, ..Self::default() }
+        Self { most: search.per_session, title, ..Self::default() }
     }
 
     /// Returns whether matches found later are no longer shown.
@@ -86,7 +85,6 @@ impl Found {
         self.fits[..=fit as usize].iter().sum()
     }
 
-    /// Returns whether a match with this fit is shown.
     pub(super) fn has_room(&self, fit: TextFit) -> bool {
         self.up_to(fit) < self.most
     }

@@ -50,7 +50,6 @@ fn from_list(heading: Option<&str>, items: &[String]) -> String {
     }
 }
 
-/// Returns a list item without its bullet or number.
 fn bullet(line: &str) -> Option<&str> {
     let after_sign = line.strip_prefix(['-', '*', '•']).filter(|rest| rest.starts_with([' ', '\t']));
     let item = after_sign.or_else(|| {

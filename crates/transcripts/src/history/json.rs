@@ -123,7 +123,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Returns an owned value, for a client.
     pub(crate) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,

@@ -80,7 +80,6 @@ fn table(provider: Provider) -> &'static str {
     }
 }
 
-/// Returns the globs of the files that an agent keeps next to its sessions, relative to its folder.
 pub(super) fn files_beside(provider: Provider) -> &'static [String] {
     KNOWN.get(&provider).map_or(&[], |known| &known.files)
 }

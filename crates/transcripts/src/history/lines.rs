@@ -33,7 +33,6 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// The parts that a read left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Skipped lines longer than the cap.

@@ -32,7 +32,7 @@ impl History {
             rows.retain(|row| !row.hidden && !row.subagent);
         }
         if let Some(workspace) = &query.workspace {
-            retain_of(workspace, rows);
+            retain_workspace(workspace, rows);
         }
         listing.total = rows.len();
         listing.truncated = query.limit > 0 && listing.total > query.limit;
@@ -251,13 +251,13 @@ fn name_originals(rows: &mut [Transcript]) {
     }
 }
 
-fn retain_of(workspace: &Path, rows: &mut Vec<Transcript>) {
+fn retain_workspace(workspace: &Path, rows: &mut Vec<Transcript>) {
     let mut scope = WorktreeScope::new(workspace);
-    rows.retain(|row| is_of(&mut scope, row));
+    rows.retain(|row| may_have_run_in(&mut scope, row));
 }
 
 /// Returns whether a session ran in the workspace, or may have.
-pub(super) fn is_of(scope: &mut WorktreeScope, row: &Transcript) -> bool {
+pub(super) fn may_have_run_in(scope: &mut WorktreeScope, row: &Transcript) -> bool {
     match &row.cwd {
         Some(cwd) => scope.holds(cwd),
         None => {

@@ -95,7 +95,6 @@ impl LogFile {
         self.stamp.mtime_ns.div_euclid(1_000_000)
     }
 
-    /// Returns the row of an unread log.
     pub(crate) fn unread(&self, provider: Provider) -> Transcript {
         Transcript {
             id: self.id.clone(),

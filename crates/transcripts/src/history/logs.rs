@@ -68,7 +68,7 @@ impl History {
     }
 
     pub(super) fn excludes(&self, provider: Provider) -> bool {
-        self.excluded.have(provider)
+        self.excluded.has_agent(provider)
     }
 
     /// Returns a history without sessions.

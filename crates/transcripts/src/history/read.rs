@@ -268,7 +268,7 @@ impl History {
                 continue;
             }
             let events = decoder.line(&line).events;
-            if events.iter().any(|event| is_shown(event) && has(event, wanted)) {
+            if events.iter().any(|event| is_shown(event) && has_text(event, wanted)) {
                 if found.len() == limit {
                     return Ok((found, true));
                 }
@@ -284,7 +284,7 @@ fn is_shown(event: &Event) -> bool {
         && !matches!(event.kind, EventKind::Title(_) | EventKind::FileChange | EventKind::CommandEnd)
 }
 
-fn has(event: &Event, wanted: &str) -> bool {
+fn has_text(event: &Event, wanted: &str) -> bool {
     let has = |text: &str| FoldedText::new(text).text().contains(wanted);
     matches!(&event.kind, EventKind::ToolCall { name } if has(name)) || has(&event.readable_text())
 }

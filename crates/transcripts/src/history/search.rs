@@ -4,7 +4,7 @@ use super::{
     decoder::LogDecoder,
     found::{Board, Found, SearchPass},
     lines::{self, Lines, LogLine, OpenLog},
-    list::is_of,
+    list::may_have_run_in,
     logs::History,
     query::{SearchMatch, SearchQuery, SearchResult, Unsearched},
     read::line_ends,
@@ -81,7 +81,6 @@ impl History {
         Some(result).filter(|result| !result.timed_out)
     }
 
-    /// Searches sessions, the best matches first.
     fn search_all_rows(
         &self,
         rows: Vec<Transcript>,
@@ -147,7 +146,7 @@ impl History {
             let query = &SearchQuery { pattern: part.clone(), ..query.clone() };
             let wanted = &Wanted::new(query)?;
             let search = SearchPass {
-                of_session: 1,
+                per_session: 1,
                 enough: usize::MAX,
                 best: TextFit::Whole,
                 ..SearchPass::new(wanted, query, budget)
@@ -191,7 +190,7 @@ impl History {
         }
         if let Some(workspace) = &query.workspace {
             let mut scope = WorktreeScope::new(workspace);
-            listing.rows.sort_by_cached_key(|row| !is_of(&mut scope, row));
+            listing.rows.sort_by_cached_key(|row| !may_have_run_in(&mut scope, row));
         }
         listing
     }
@@ -396,7 +395,6 @@ pub(super) enum Candidates {
 }
 
 impl Candidates {
-    /// Returns whether the index lists the title.
     pub(super) fn has_title(&self) -> bool {
         matches!(self, Self::Lines { lines, .. } if lines.contains(&0))
     }

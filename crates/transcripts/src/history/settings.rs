@@ -102,7 +102,7 @@ impl Exclusions {
         self.0.read().clone()
     }
 
-    pub(super) fn have(&self, provider: Provider) -> bool {
+    pub(super) fn has_agent(&self, provider: Provider) -> bool {
         self.0.read().agents.contains(&provider)
     }
 

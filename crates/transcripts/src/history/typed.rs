@@ -165,7 +165,6 @@ impl SearchText {
     }
 }
 
-/// Splits typed text into words with their punctuation and quoted phrases. Returns whether each was quoted.
 fn terms(typed: &str) -> Vec<(&str, bool)> {
     let mut found = Vec::new();
     let mut rest = typed.trim_start();

@@ -135,7 +135,6 @@ pub(super) struct Position {
     event: usize,
     /// Byte offset of the matching line in the event's text.
     start: usize,
-    /// Byte offset of the match in that line; `None` if the tool's name matched.
     at: Option<usize>,
 }
 

@@ -318,7 +318,6 @@ pub(super) fn forget(transaction: &Transaction<'_>, session: i64) -> rusqlite::R
 type Session = (String, String);
 
 impl HistoryIndex {
-    /// Drops the sessions that are missing from a complete list.
     pub(super) fn forget_vanished(
         &self,
         listing: &Listing,

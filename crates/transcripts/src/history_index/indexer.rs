@@ -117,7 +117,6 @@ struct Shared {
     index: Option<Arc<HistoryIndex>>,
     history: Arc<History>,
     titles: Arc<dyn KeptTitles>,
-    /// The user wants an index.
     wanted: AtomicBool,
     /// Forget sessions that are not listed: they are gone or excluded. False if the exclusions could not be read,
     /// because then none are listed.

@@ -160,7 +160,6 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Self; 4] = [Self::Title, Self::Prompt, Self::Answer, Self::Call];
 
-    /// Returns the kind with this number in the file.
     pub(super) fn stored(number: u8) -> Self {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number).unwrap_or(Self::Call)
     }
@@ -184,10 +183,9 @@ impl Kind {
         }
     }
 
-    /// Returns the corresponding kind of events.
     pub(super) fn event(self) -> EventKind {
         match self {
-            Self::Title => EventKind::Title(TitleRank::Person),
+            Self::Title => EventKind::Title(TitleRank::User),
             Self::Prompt => EventKind::Prompt,
             Self::Answer => EventKind::Assistant,
             Self::Call => EventKind::ToolCall { name: String::new() },
@@ -206,7 +204,6 @@ impl Kind {
 
 /// Bits of the line: logs of more than four million lines are indexed up to there.
 const LINE: u32 = 22;
-/// Bits of the kind.
 const KIND: u32 = 2;
 
 /// Returns the number of a passage; `None` for a line beyond what can be indexed. Newer sessions have larger keys, so

@@ -160,7 +160,6 @@ impl HistoryIndex {
         Ok(counted)
     }
 
-    /// Returns the sessions with a passage that contains all of these words.
     fn candidates(&self, words: &[QueryWord], limit: usize) -> rusqlite::Result<Candidates> {
         let reader = self.reader.lock();
         let mut found = Candidates::default();
@@ -290,7 +289,6 @@ struct Checked {
     is_cut: bool,
 }
 
-/// Sessions by their keys, each with the lines that contain the words.
 #[derive(Default)]
 struct Candidates {
     sessions: HashMap<i64, Lines>,
@@ -341,7 +339,7 @@ pub(super) fn expression(
 fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::Result<String> {
     let quoted = format!("\"{word}\"");
     // Few words begin with as much of an id as a user types.
-    if !texts::has(word) {
+    if !texts::can_expand(word) {
         return Ok(format!("{quoted}*"));
     }
     let words = texts::beginning_with(reader, word)?;

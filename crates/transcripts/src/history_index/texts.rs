@@ -115,7 +115,6 @@ fn unpacked(block: &[u8]) -> Vec<PassageText> {
 #[derive(Debug, PartialEq)]
 pub(super) struct Snippet {
     pub(super) fit: TextFit,
-    /// The name of its kind.
     pub(super) kind: &'static str,
     pub(super) text: Option<String>,
 }
@@ -222,7 +221,7 @@ pub(super) fn beginning_with(reader: &Connection, beginning: &str) -> rusqlite::
 }
 
 /// Returns whether `beginning` can be looked up here, and is not that of a hash or an id.
-pub(super) fn has(beginning: &str) -> bool {
+pub(super) fn can_expand(beginning: &str) -> bool {
     let letters = beginning.chars().count();
     letters <= LONGEST && (letters < OF_ID || !beginning.contains(|letter: char| letter.is_ascii_digit()))
 }

@@ -29,7 +29,7 @@ impl FileTools {
         let text = input.map(Node::flattened).unwrap_or_default();
         Event {
             files: self.touched(name, input, &text),
-            action: action::of_call(name, id, input),
+            action: action::from_call(name, id, input),
             ..Event::new(line, at, EventKind::ToolCall { name: name.to_owned() }, text)
         }
     }
@@ -107,7 +107,6 @@ pub(super) fn answer(
     plain.into_iter().chain(blocks).collect()
 }
 
-/// Returns the event of a block of an agent's message.
 pub(super) fn part(tools: &FileTools, line: u64, at: Option<i64>, block: &Node<'_>) -> Option<Event> {
     match block.text("type")? {
         "text" => said_blocks(line, at, EventKind::Assistant, block.text("text")),

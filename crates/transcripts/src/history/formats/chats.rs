@@ -379,7 +379,6 @@ impl Folded {
         }
     }
 
-    /// Adds the content of a later file.
     fn join(&mut self, later: Self) {
         for Message { id, text, taken_back } in later.messages {
             self.message(&id, &text);
@@ -402,7 +401,6 @@ impl Folded {
     }
 }
 
-/// Returns the kind and the text of a message.
 fn kind_and_text(message: &str) -> (String, String) {
     let node = Node::parse_object(message);
     let text = |key| node.as_ref().and_then(|node| node.get(key)).map(Node::flattened).unwrap_or_default();

@@ -219,9 +219,9 @@ fn keep(node: &Node<'_>, key: &str, old: &mut Option<String>) {
 
 /// Returns what the user typed; skills, sub-agents and the autopilot send messages too.
 fn prompt(data: &Node<'_>) -> Option<String> {
-    let by_person =
+    let is_by_user =
         data.text("source").is_none_or(|source| source == "user") && !data.flag("isAutopilotContinuation");
-    let text = data.text("content").filter(|text| by_person && !text.trim_start().starts_with(SKILL))?;
+    let text = data.text("content").filter(|text| is_by_user && !text.trim_start().starts_with(SKILL))?;
     title::prompt([text])
 }
 

@@ -137,7 +137,6 @@ fn logs(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFile
     }
 }
 
-/// Returns the workspace of a session, if it is recorded.
 fn workspace(log: &Path) -> Option<PathBuf> {
     let bytes = file::read_bounded(&project(log)?.join(TRUSTED), limits::GIT_FILE)?;
     let text = file::text(&bytes);
@@ -150,7 +149,7 @@ pub(super) fn may_have_run_in(log: &Path, folder: &Path) -> bool {
     let project = project(log).and_then(Path::file_name).and_then(|name| name.to_str());
     project
         .zip(folder.to_str())
-        .is_some_and(|(project, folder)| folder::name(project) == folder::name(folder))
+        .is_some_and(|(project, folder)| folder::joined_name(project) == folder::joined_name(folder))
 }
 
 /// Returns whether the name of a session's project may stand for a folder or one below it.

@@ -27,14 +27,14 @@ pub(super) fn entries(folder: &Path, budget: &Budget) -> impl Iterator<Item = (P
 const WHOLE: usize = 200;
 
 /// Returns the name that agents derive from the path of a workspace: its letters and digits, joined by hyphens.
-pub(super) fn name(path: &str) -> String {
+pub(super) fn joined_name(path: &str) -> String {
     let words = path.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
 /// Returns whether a name may stand for `folder` or a folder below it. Other folders may have the same name.
 pub(super) fn may_be_below(made: &OsStr, folder: &Path) -> bool {
-    let name = |path: &str| name(path).to_lowercase();
+    let name = |path: &str| joined_name(path).to_lowercase();
     let (made, folder) = (made.to_string_lossy(), name(&folder.to_string_lossy()));
     let cut = made.rsplit_once('-').filter(|_| made.len() > WHOLE).map(|(cut, _)| name(cut));
     if cut.is_some_and(|cut| folder.starts_with(&cut)) {

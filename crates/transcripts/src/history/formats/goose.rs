@@ -56,7 +56,7 @@ impl GooseDecoder {
             archived: about.flag("archived"),
             ..SessionFacts::default()
         };
-        let rank = if about.flag("is_given") { TitleRank::Person } else { TitleRank::Model };
+        let rank = if about.flag("is_given") { TitleRank::User } else { TitleRank::Model };
         let name = about.text("name").filter(|name| !DEFAULT_NAMES.contains(&name.trim()));
         let title = title::given(name);
         title.into_iter().map(|title| Event::new(number, None, EventKind::Title(rank), title)).collect()

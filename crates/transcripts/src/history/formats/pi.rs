@@ -55,7 +55,6 @@ fn is_prompt(entry: &Node<'_>) -> bool {
 
 pub(super) struct PiDecoder {
     facts: SessionFacts,
-    /// Returns the typed part of a user's text.
     typed: fn(&str) -> &str,
 }
 
@@ -123,7 +122,6 @@ impl PiDecoder {
     }
 }
 
-/// Returns the summary that a compaction kept of the conversation before it.
 fn summary(node: &Node<'_>, line: u64, at: Option<i64>) -> Option<Event> {
     Some(Event::new(line, at, EventKind::Compaction, node.text("summary")?))
 }
@@ -143,7 +141,7 @@ impl Decoder for PiDecoder {
                 vec![]
             }
             ("session_info", _) => title::given(node.text("name"))
-                .map(|name| Event::new(number, at, EventKind::Title(TitleRank::Person), name))
+                .map(|name| Event::new(number, at, EventKind::Title(TitleRank::User), name))
                 .into_iter()
                 .collect(),
             ("compaction", _) => summary(node, number, at).into_iter().collect(),
@@ -197,8 +195,8 @@ pub(super) fn discover_openclaw(root: &Path, budget: &Budget) -> Vec<LogFile> {
 /// Finds the logs of a folder. Backup copies (`.checkpoint.`, `.bak`) are not sessions, and an archived log is one only
 /// if no other file has its session.
 /// `<uuid>.jsonl.reset.<time>` and `<uuid>.jsonl.deleted.<time>` are archived logs of OpenClaw.
-fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<LogFile>) {
-    let (mut found, mut put_away) = (Vec::new(), Vec::new());
+fn logs(folder: &Path, with_archived: bool, budget: &Budget, files: &mut Vec<LogFile>) {
+    let (mut found, mut archived) = (Vec::new(), Vec::new());
     for (path, name) in entries(folder, budget) {
         let Some((stem, ending)) = name.split_once(".jsonl") else { continue };
         let id = id_of(stem);
@@ -207,18 +205,18 @@ fn logs(folder: &Path, with_put_away: bool, budget: &Budget, files: &mut Vec<Log
         }
         match ending {
             "" => found.extend(LogFile::stat(path, id, false, false)),
-            _ if with_put_away && (ending.starts_with(".reset.") || ending.starts_with(".deleted.")) => {
-                put_away.extend(LogFile::stat(path, id, false, true));
+            _ if with_archived && (ending.starts_with(".reset.") || ending.starts_with(".deleted.")) => {
+                archived.extend(LogFile::stat(path, id, false, true));
             }
             _ => {}
         }
     }
     // If a session was archived several times, the last reset counts.
-    put_away.sort_by(|a: &LogFile, b: &LogFile| (&a.id, &b.path).cmp(&(&b.id, &a.path)));
-    put_away.dedup_by(|a, b| a.id == b.id);
-    put_away.retain(|file| found.iter().all(|other: &LogFile| other.id != file.id));
+    archived.sort_by(|a: &LogFile, b: &LogFile| (&a.id, &b.path).cmp(&(&b.id, &a.path)));
+    archived.dedup_by(|a, b| a.id == b.id);
+    archived.retain(|file| found.iter().all(|other: &LogFile| other.id != file.id));
     files.append(&mut found);
-    files.append(&mut put_away);
+    files.append(&mut archived);
 }
 
 fn id_of(stem: &str) -> &str {

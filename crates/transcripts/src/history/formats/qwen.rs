@@ -84,7 +84,7 @@ impl QwenDecoder {
             }
             "custom_title" => {
                 let model = payload.and_then(|it| it.text("titleSource")) == Some("auto");
-                let rank = if model { TitleRank::Model } else { TitleRank::Person };
+                let rank = if model { TitleRank::Model } else { TitleRank::User };
                 let text = title::given(payload?.text("customTitle"))?;
                 return Some(Event::new(number, at, EventKind::Title(rank), text));
             }
@@ -179,19 +179,19 @@ enum Kind {
 }
 
 pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
-    if is_of_2025(files.newest) { chats::open(files) } else { lines::open_all(files) }
+    if is_gemini_file(files.newest) { chats::open(files) } else { lines::open_all(files) }
 }
 
 pub(super) fn tree(files: SessionFiles<'_>) -> Option<Tree> {
-    (!is_of_2025(files.newest)).then_some(TREE)
+    (!is_gemini_file(files.newest)).then_some(TREE)
 }
 
 pub(super) fn decoder(files: SessionFiles<'_>) -> Box<dyn Decoder> {
-    if is_of_2025(files.newest) {
+    if is_gemini_file(files.newest) {
         // Its folder is named after a hash of the workspace's path, which is recorded nowhere else.
         Box::new(ChatDecoder::new(None))
     } else {
-        Box::new(QwenDecoder::new(is_of_subagent(files.newest)))
+        Box::new(QwenDecoder::new(is_subagent_log(files.newest)))
     }
 }
 
@@ -231,10 +231,10 @@ fn is_id(stem: &str) -> bool {
 }
 
 /// Returns whether a session is a JSON file in the form of Gemini CLI.
-fn is_of_2025(log: &Path) -> bool {
+fn is_gemini_file(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("session-"))
 }
 
-fn is_of_subagent(log: &Path) -> bool {
+fn is_subagent_log(log: &Path) -> bool {
     log.parent().and_then(Path::parent).and_then(Path::file_name).is_some_and(|name| name == SUBAGENTS)
 }

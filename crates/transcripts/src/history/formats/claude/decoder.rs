@@ -17,7 +17,6 @@ use crate::{
 use openagents_core::{budget::Budget, text};
 use std::path::Path;
 
-/// Tools that change the file they name.
 const EDITS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl Decoder for ClaudeDecoder {
                             let text = input.map(joined).unwrap_or_default();
                             events.push(Event {
                                 files: touched(&name, input),
-                                action: action::of_call(&name, block.text("id"), input),
+                                action: action::from_call(&name, block.text("id"), input),
                                 ..make(EventKind::ToolCall { name }, text)
                             });
                         }
@@ -108,7 +107,7 @@ impl Decoder for ClaudeDecoder {
                     }
                 }
             }
-            "custom-title" => events.extend(titled("customTitle", TitleRank::Person)),
+            "custom-title" => events.extend(titled("customTitle", TitleRank::User)),
             "ai-title" => events.extend(titled("aiTitle", TitleRank::Model)),
             "summary" => events.extend(titled("summary", TitleRank::Summary)),
             _ => {}
@@ -181,7 +180,7 @@ fn place(line: &Node<'_>) -> Option<TreePlace> {
 
 fn is_prompt(line: &Node<'_>) -> bool {
     line.text("type") == Some("user")
-        && by_person(line) != Some(false)
+        && is_by_user(line) != Some(false)
         && is_message(line)
         && texts(line).iter().any(|text| matches!(title::typed_text(text), TypedText::Prompt(_)))
 }
@@ -209,10 +208,10 @@ pub(super) fn blocks<'a>(line: &'a Node<'a>) -> &'a [Node<'a>] {
 /// the user's.
 pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str>> {
     match line.text("type")? {
-        "user" => (by_person(line).unwrap_or(!marked) && is_message(line)).then(|| texts(line)),
+        "user" => (is_by_user(line).unwrap_or(!marked) && is_message(line)).then(|| texts(line)),
         "attachment" => {
             let queued = line.get("attachment").filter(|it| it.text("type") == Some("queued_command"))?;
-            let prompted = queued.text("commandMode") == Some("prompt") && by_person(queued).unwrap_or(true);
+            let prompted = queued.text("commandMode") == Some("prompt") && is_by_user(queued).unwrap_or(true);
             queued.get("prompt").filter(|_| prompted).map(texts_of)
         }
         _ => None,
@@ -231,11 +230,11 @@ pub(super) fn original(line: &Node<'_>, own: &str) -> Option<String> {
 }
 
 pub(super) fn is_marked(line: &Node<'_>) -> bool {
-    by_person(line) == Some(true)
+    is_by_user(line) == Some(true)
 }
 
 /// Returns whether the user wrote a line or an attachment, rather than the agent; `None` if it does not say.
-fn by_person(node: &Node<'_>) -> Option<bool> {
+fn is_by_user(node: &Node<'_>) -> Option<bool> {
     node.get("origin")?.text("kind").map(|kind| kind == "human")
 }
 

@@ -16,8 +16,7 @@ const CWD: &str = "# Current Working Directory (";
 
 pub(crate) struct ClineDecoder {
     facts: SessionFacts,
-    /// The log is from the CLI, not from the editor.
-    of_command: bool,
+    is_cli: bool,
 }
 
 impl ClineDecoder {
@@ -26,7 +25,7 @@ impl ClineDecoder {
         let id = path.parent().and_then(|folder| folder.file_name()?.to_str()?.parse().ok());
         let created_at = millis(id.map(Node::Number).as_ref());
         let facts = SessionFacts { created_at, ..SessionFacts::default() };
-        Self { facts, of_command: super::is_of_command(path) }
+        Self { facts, is_cli: super::is_cli_log(path) }
     }
 
     fn session(&mut self, node: &Node<'_>, number: u64) -> Vec<Event> {
@@ -48,11 +47,11 @@ impl ClineDecoder {
             match block.text("type").unwrap_or_default() {
                 "text" => {
                     let text = block.text("text").unwrap_or_default();
-                    if self.of_command {
-                        typed.push(of_command(text));
+                    if self.is_cli {
+                        typed.push(typed_in_cli(text));
                     } else {
                         self.facts.cwd = cwd(text).or_else(|| self.facts.cwd.take());
-                        typed.extend(in_text(text));
+                        typed.extend(typed_in_editor(text));
                     }
                 }
                 "tool_use" => events.extend(calls::part(&TOOLS, number, at, block)),
@@ -60,13 +59,13 @@ impl ClineDecoder {
                     let (tool, output) = (block.text("name"), block.text("content").unwrap_or_default());
                     let tool = tool.unwrap_or_default();
                     let id = block.text("tool_use_id");
-                    events.push(if self.of_command || block.flag("is_error") {
+                    events.push(if self.is_cli || block.flag("is_error") {
                         calls::result(number, at, id, output.to_owned(), Some(!block.flag("is_error")))
                     } else {
                         calls::ended(number, at, id, output.to_owned(), super::outcome(tool, output))
                     });
-                    if !self.of_command {
-                        typed.extend(in_result(tool, output));
+                    if !self.is_cli {
+                        typed.extend(answer_in_result(tool, output));
                     }
                 }
                 _ => {}
@@ -137,7 +136,7 @@ const ASKING: [&str; 6] = [
 ];
 
 /// Returns the typed texts of a text of the editor.
-pub(super) fn in_text(text: &str) -> Vec<&str> {
+pub(super) fn typed_in_editor(text: &str) -> Vec<&str> {
     let mut typed = Vec::new();
     let mut rest = title::strip(text);
     while let Some((_, inside, after)) = first(rest) {
@@ -148,13 +147,13 @@ pub(super) fn in_text(text: &str) -> Vec<&str> {
 }
 
 /// Returns the user's answer in a result of the editor. Files may contain the same tags.
-pub(super) fn in_result<'a>(tool: &str, text: &'a str) -> Option<&'a str> {
+pub(super) fn answer_in_result<'a>(tool: &str, text: &'a str) -> Option<&'a str> {
     let (before, inside, _) = first(text)?;
     let is_answer = ASKING.contains(&tool) || before.trim_end().ends_with("feedback:");
     is_answer.then_some(inside)
 }
 
-pub(super) fn of_command(text: &str) -> &str {
+pub(super) fn typed_in_cli(text: &str) -> &str {
     let text = title::strip(text);
     let Some(inside) = text.strip_prefix("<user_input").and_then(|rest| Some(rest.split_once('>')?.1)) else {
         return text;
@@ -187,7 +186,7 @@ mod tests {
             ("<tasks>x</tasks>", &[]),
         ];
         for (text, expected) in rows {
-            assert_eq!(in_text(text), expected, "{text}");
+            assert_eq!(typed_in_editor(text), expected, "{text}");
         }
         let results = [
             ("ask_followup_question", "<answer>\nblue\n</answer>", Some("\nblue\n")),
@@ -200,7 +199,7 @@ mod tests {
             ("attempt_completion", "", None),
         ];
         for (tool, text, expected) in results {
-            assert_eq!(in_result(tool, text), expected, "{tool}");
+            assert_eq!(answer_in_result(tool, text), expected, "{tool}");
         }
         let commands = [
             ("<user_input mode=\"act\">go</user_input>\n<file_content path=\"a\">x</file_content>", "go"),
@@ -209,7 +208,7 @@ mod tests {
             ("plain", "plain"),
         ];
         for (text, expected) in commands {
-            assert_eq!(of_command(text), expected, "{text}");
+            assert_eq!(typed_in_cli(text), expected, "{text}");
         }
     }
 }

@@ -52,7 +52,7 @@ fn session(log: &Path, manifest: &str) -> Option<Value> {
         "cwd": node.text("cwd").or(node.text("workspace_root")),
         "model": node.text("model"),
     });
-    if !is_of_subagent(log) {
+    if !is_subagent_log(log) {
         session["startedAt"] = node.text("started_at").into();
         session["title"] = node.get("metadata").and_then(|about| about.text("title")).into();
     }
@@ -226,8 +226,8 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
         for (session, _) in entries(&sessions, budget) {
             for (path, name) in entries(&session, budget) {
                 let Some(stem) = name.strip_suffix(MESSAGES) else { continue };
-                let is_of_subagent = is_of_subagent(&path);
-                files.extend(LogFile::stat(path, stem, is_of_subagent, false));
+                let is_subagent_log = is_subagent_log(&path);
+                files.extend(LogFile::stat(path, stem, is_subagent_log, false));
             }
         }
     }
@@ -235,17 +235,16 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
 }
 
 /// Returns whether a log is from the CLI, which marks results and prompts differently from the editor.
-pub(super) fn is_of_command(log: &Path) -> bool {
+pub(super) fn is_cli_log(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(MESSAGES))
 }
 
-/// Returns whether a CLI log has a different name from its session.
-pub(super) fn is_of_subagent(log: &Path) -> bool {
+pub(super) fn is_subagent_log(log: &Path) -> bool {
     manifest(log).is_some_and(|manifest| manifest.with_extension("messages.json") != log)
 }
 
 pub(super) fn manifest(log: &Path) -> Option<PathBuf> {
-    let folder = log.parent().filter(|_| is_of_command(log))?;
+    let folder = log.parent().filter(|_| is_cli_log(log))?;
     Some(folder.join(format!("{}.json", folder.file_name()?.to_str()?)))
 }
 

@@ -54,7 +54,6 @@ impl CodexDecoder {
         Self { segments, streams: Some(streams), own_from, own_ordinal, logs_searches: false }
     }
 
-    /// Accepts the lines of all streams.
     pub(crate) fn of_single_lines() -> Self {
         Self { segments: vec![], streams: None, own_from: 0, own_ordinal: 0, logs_searches: false }
     }
@@ -180,7 +179,7 @@ impl Decoder for CodexDecoder {
                 files = changed;
                 (EventKind::FileChange, text)
             }
-            Item::Name(name) => (EventKind::Title(TitleRank::Person), name.to_owned()),
+            Item::Name(name) => (EventKind::Title(TitleRank::User), name.to_owned()),
             Item::Compaction(summary) => (EventKind::Compaction, summary.to_owned()),
             _ => return Some(Vec::new()),
         };

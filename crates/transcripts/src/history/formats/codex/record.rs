@@ -109,7 +109,6 @@ pub(super) fn timestamp(line: &Node<'_>) -> Option<i64> {
     millis(line.get("timestamp"))
 }
 
-/// Returns the id of the session that a head names as its parent.
 pub(super) fn parent<'a>(head: &'a Node<'a>) -> Option<&'a str> {
     let spawned_by = || head.get("source")?.get("subagent")?.get("thread_spawn")?.text("parent_thread_id");
     head.text("forked_from_id").or(head.text("parent_thread_id")).or_else(spawned_by)
@@ -120,7 +119,6 @@ pub(super) fn first_own_ordinal(head: &Node<'_>) -> u64 {
     head.count("subagent_history_start_ordinal").unwrap_or(0)
 }
 
-/// Returns whether a record comes before the ordinal of the session's first own one.
 pub(super) fn is_before(line: &Node<'_>, own: u64) -> bool {
     line.count("ordinal").is_some_and(|ordinal| ordinal < own)
 }
@@ -290,7 +288,7 @@ fn joined(content: Option<&Node<'_>>) -> String {
 
 fn call<'a>(stream: Stream, name: &'a str, id: Option<&str>, arguments: Option<&Node<'_>>) -> Item<'a> {
     let (text, files) = input(arguments);
-    Item::Call { stream, name, text, files, action: action::of_call(name, id, arguments) }
+    Item::Call { stream, name, text, files, action: action::from_call(name, id, arguments) }
 }
 
 /// Returns the text of a call, and the files that a patch in it touches.

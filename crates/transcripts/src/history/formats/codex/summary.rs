@@ -200,7 +200,6 @@ impl Summary {
         self.stream() != Stream::Response
     }
 
-    /// Returns the stream with this file's turns.
     fn stream(&self) -> Stream {
         let with_prompt = |stream: &Stream| self.prompts[*stream as usize].is_some();
         [Stream::Event, Stream::Item].into_iter().find(with_prompt).unwrap_or(Stream::Response)

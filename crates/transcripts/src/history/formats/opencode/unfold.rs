@@ -67,7 +67,7 @@ struct Entry<'a> {
 /// The message that parts belong to.
 #[derive(Default)]
 enum Message {
-    Person {
+    User {
         at: Option<i64>,
         texts: Vec<String>,
     },
@@ -128,7 +128,7 @@ impl Unfolded {
         self.survey.check("message", &node);
         let at = node.get("time").and_then(|time| millis(time.get("created"))).or(at);
         self.message = match node.text("role") {
-            Some("user") => Message::Person { at, texts: vec![] },
+            Some("user") => Message::User { at, texts: vec![] },
             role => {
                 let (model, tokens) = (node.text("modelID"), node.get("tokens").map(Node::to_value));
                 self.records.add(&json!({"at": at, "role": role, "model": model, "tokens": tokens}));
@@ -151,7 +151,7 @@ impl Unfolded {
             self.survey.check("part", &part);
         }
         match &mut self.message {
-            Message::Person { texts, .. } => match Node::parse_object(text) {
+            Message::User { texts, .. } => match Node::parse_object(text) {
                 Some(part) => texts.extend(typed(&part)),
                 None => self.records.bad(text),
             },
@@ -203,13 +203,12 @@ impl Unfolded {
     }
 
     fn end_message(&mut self) {
-        if let Message::Person { at, texts } = std::mem::take(&mut self.message) {
+        if let Message::User { at, texts } = std::mem::take(&mut self.message) {
             self.records.add(&json!({"at": at, "role": "user", "texts": texts}));
         }
     }
 }
 
-/// Returns the text of a part if the user typed it.
 fn typed(part: &Node<'_>) -> Option<String> {
     let is_typed = part.text("type") == Some("text") && !part.flag("synthetic") && !part.flag("ignored");
     part.text("text").filter(|_| is_typed).map(str::to_owned)
