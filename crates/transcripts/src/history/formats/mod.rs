@@ -29,11 +29,11 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             root: |environment| environment.folder_or("CODEX_HOME", ".codex"),
             watched: &["sessions", "archived_sessions"],
             names: codex::names,
-            single_lines: Some(|| Box::new(codex::CodexDecoder::of_single_lines())),
-            undone: Some(codex::taken_back),
-            own_summary: Some(codex::summarise),
+            single_lines: Some(|| Box::new(codex::decoder::CodexDecoder::of_single_lines())),
+            undone: Some(codex::taken_back::taken_back),
+            own_summary: Some(codex::summary::summarise),
             ..FormatSpec::new(Provider::Codex, codex::discover, |files, locate, budget| {
-                Box::new(codex::CodexDecoder::new(files, locate, budget))
+                Box::new(codex::decoder::CodexDecoder::new(files, locate, budget))
             })
         },
         FormatSpec {
@@ -119,7 +119,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["", "tasks", "sessions"],
             open: cline::open,
             ..FormatSpec::new(Provider::Cline, cline::discover, |files, _, _| {
-                Box::new(cline::ClineDecoder::new(files.newest))
+                Box::new(cline::decoder::ClineDecoder::new(files.newest))
             })
         },
         FormatSpec {

@@ -3,9 +3,7 @@
 //! Format: `src/core/task` and `sdk/packages/core/src/session` of cline/cline. A file is one JSON document; a message's
 //! line number is its position in it.
 
-mod decoder;
-
-pub(super) use decoder::ClineDecoder;
+pub(super) mod decoder;
 
 use crate::{
     history::{

@@ -8,12 +8,10 @@
 //! plain or has the suffix `.zst`. Since 0.146 a reverted thread continues in
 //! `rollout-<time>-<thread>_<segment>.jsonl`.
 
-mod decoder;
+pub(super) mod decoder;
 mod record;
-mod summary;
-mod taken_back;
-
-pub(super) use self::{decoder::CodexDecoder, summary::summarise, taken_back::taken_back};
+pub(super) mod summary;
+pub(super) mod taken_back;
 
 use super::folder::entries;
 use crate::{
