@@ -19,11 +19,17 @@ def git(*arguments):
     return subprocess.run(["git", *arguments], capture_output=True, check=True).stdout.decode(errors="replace")
 
 
+# Written by `make generate`.
+GENERATED = ("ui/src/connection/wire.ts",)
+
+
 def part_of(path):
     """Returns the crate or folder that a product file belongs to; None for other files."""
     parts = path.split("/")
     stem = parts[-1].rsplit(".", 1)[0]
     if "tests" in parts or stem in ("tests", "testing", "fuzzing") or stem.endswith(("_tests", ".test")):
+        return None
+    if path in GENERATED:
         return None
     if path.startswith("ui/src/") and path.endswith((".ts", ".svelte", ".css")):
         return "ui"

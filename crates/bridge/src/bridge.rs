@@ -143,7 +143,7 @@ impl Bridge {
         let network = Network::new(config.home, config.network, address, settings.clone(), switches);
         let stored = settings.clone();
         let opened = run_blocking(move || {
-            let (set, index) = (StoredHistory::read(&*stored), HistoryIndex::open(&home));
+            let (set, index) = (StoredHistory::load(&*stored), HistoryIndex::open(&home));
             let failed = |error: &_| tracing::warn!(%error, "other agents' sessions are not indexed");
             (set, index.inspect_err(failed).ok().map(Arc::new))
         });

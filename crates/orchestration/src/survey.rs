@@ -36,6 +36,6 @@ impl Survey {
 
     /// Returns the repository's description; read on the first call.
     pub fn repository(&self) -> &Repository {
-        self.repository.get_or_init(|| Repository::read(&self.workspace))
+        self.repository.get_or_init(|| Repository::scan(&self.workspace))
     }
 }

@@ -1367,8 +1367,8 @@ export type SessionsParams = {
 export type SettingsChange = {
   temperature?: number;
   topP?: number;
-  /** `Some(None)`, `null` in JSON, removes the limit. */
-  maxTokens: number | null | null;
+  /** `null` in JSON removes the limit. */
+  maxTokens?: null | number;
   effort?: ReasoningEffort;
   idleMinutes?: number;
   preload?: boolean;

@@ -96,7 +96,7 @@ export class Labels {
     const { title, ...marks } = label;
     // Only the bridge knows its own title.
     const shown = title === undefined || title === null ? marks : { ...marks, title };
-    const before = provider === null ? patchOwn(id, shown) : patchPast(provider, id, shown as Partial<PastSession>);
+    const before = provider === null ? patchOwn(id, shown) : patchPast(provider, id, shown);
     try {
       await this.#link.request(`${METHODS.sessions}/label`, {
         ...(provider === null ? {} : { provider }),

@@ -59,7 +59,7 @@ pub(super) fn connect(
         begun: false,
     };
     tokio::spawn(async move {
-        if let Err(error) = requests.read(BufReader::new(input)).await {
+        if let Err(error) = requests.read_all(BufReader::new(input)).await {
             tracing::debug!(%error, "the client's input has ended");
         }
     });
@@ -159,7 +159,7 @@ enum Message {
 }
 
 impl Message {
-    fn of(message: &Value) -> Self {
+    fn classify(message: &Value) -> Self {
         let given = message.get("id");
         let is_valid = |id: &Value| id.is_string() || id.is_i64();
         let id = given.filter(|id| is_valid(id)).cloned().unwrap_or(Value::Null);
@@ -191,7 +191,7 @@ struct Requests<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Requests<W> {
-    async fn read(mut self, mut input: impl AsyncBufRead + Unpin) -> io::Result<()> {
+    async fn read_all(mut self, mut input: impl AsyncBufRead + Unpin) -> io::Result<()> {
         let mut line = Vec::new();
         while (&mut input).take(LINE).read_until(b'\n', &mut line).await? > 0 {
             if line.len() as u64 == LINE && !line.ends_with(b"\n") {
@@ -238,7 +238,7 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
         }
         let mut batch = Batch::default();
         for message in &messages {
-            match Message::of(message) {
+            match Message::classify(message) {
                 Message::Request { id, .. } => batch.waiting.push(id),
                 Message::Other { .. } => {}
                 Message::Invalid(refusal) => batch.responses.push(refusal),
@@ -253,7 +253,7 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
             write_line(&self.output, &responses).await?;
         }
         for message in
-            messages.into_iter().filter(|message| !matches!(Message::of(message), Message::Invalid(_)))
+            messages.into_iter().filter(|message| !matches!(Message::classify(message), Message::Invalid(_)))
         {
             self.message(message).await?;
         }
@@ -263,7 +263,7 @@ impl<W: AsyncWrite + Unpin> Requests<W> {
     /// Passes a message on, or returns the error to respond with.
     async fn message(&mut self, message: Value) -> io::Result<Option<Value>> {
         let names_version = message["params"]["_meta"].get(INLINE_VERSION).is_some();
-        match Message::of(&message) {
+        match Message::classify(&message) {
             Message::Invalid(refusal) => return Ok(Some(refusal)),
             Message::Request { id, method } if method == "initialize" => {
                 let (sender, version) = oneshot::channel();

@@ -58,8 +58,9 @@ pub struct SettingsChange {
     pub temperature: Option<f32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_p: Option<f32>,
-    /// `Some(None)`, `null` in JSON, removes the limit.
+    /// `null` in JSON removes the limit.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "null | number")]
     pub max_tokens: Option<Option<u32>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<ReasoningEffort>,

@@ -61,7 +61,7 @@ pub(super) fn ask(
     loop {
         let now = Instant::now();
         if let Some(piece) = reader.coalescer.ripe(now) {
-            reader.tell(piece, false);
+            reader.emit_piece(piece, false);
         }
         if cancel.is_cancelled() {
             return Err(reader.broken(Broken::Model(ModelError::Cancelled)));
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
             self.shown.push_str(text);
         }
         for piece in self.coalescer.push(Instant::now(), role, text) {
-            self.tell(piece, false);
+            self.emit_piece(piece, false);
         }
     }
 
@@ -184,14 +184,14 @@ impl<'a> Reader<'a> {
         let waiting = self.coalescer.flush(Instant::now());
         let carries = is_last && waiting.as_ref().is_some_and(|piece| piece.role == TextRole::Answer);
         if let Some(piece) = waiting {
-            self.tell(piece, carries);
+            self.emit_piece(piece, carries);
         }
         if is_last && !carries {
-            self.tell(Piece { role: TextRole::Answer, text: String::new() }, true);
+            self.emit_piece(Piece { role: TextRole::Answer, text: String::new() }, true);
         }
     }
 
-    fn tell(&self, piece: Piece<TextRole>, is_last: bool) {
+    fn emit_piece(&self, piece: Piece<TextRole>, is_last: bool) {
         let Piece { role, text } = piece;
         (self.emit)(AgentEvent::Update(match role {
             TextRole::Preamble => SessionUpdate::AgentThought(AgentThought { text, ..Default::default() }),

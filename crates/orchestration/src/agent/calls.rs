@@ -103,7 +103,7 @@ impl CallRunner<'_> {
         closed(row, self.agent.tools.call(&call.name, arguments, &self.workspace, self.cancel, |_, _| ()))
     }
 
-    fn read(&self) -> HistoryRead {
+    fn history_read(&self) -> HistoryRead {
         if !self.has_history.load(Ordering::Relaxed) {
             HistoryRead::Nothing
         } else if self.agent.tools.history.is_limited() {
@@ -122,7 +122,7 @@ impl CallRunner<'_> {
             call_id: &id,
             prompt: self.prompt,
             caller: Some(self.agent.model.id()),
-            read: self.read(),
+            read: self.history_read(),
             cancel: self.cancel,
             emit: self.emit,
         };

@@ -19,11 +19,14 @@ pub fn title(prompt: &str, model: Option<&Arc<dyn LanguageModel>>, cancel: &Canc
         let can = model.capabilities();
         can.local && can.loaded && model.availability() == Availability::Ready
     };
-    model.filter(is_at_hand).and_then(|model| ask(prompt, model, cancel)).unwrap_or_else(|| of(prompt))
+    model
+        .filter(is_at_hand)
+        .and_then(|model| ask(prompt, model, cancel))
+        .unwrap_or_else(|| first_words(prompt))
 }
 
 /// Returns the first words.
-pub(super) fn of(prompt: &str) -> String {
+pub(super) fn first_words(prompt: &str) -> String {
     cut_at_word(&one_line(prompt), TITLE_CHARS)
 }
 
@@ -34,13 +37,13 @@ fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken)
     let work = move |_: &_| {
         complete_within(model.as_ref(), INSTRUCTIONS, prompt, (TITLE_TEMPERATURE, TITLE_TOKENS), &given_up)
     };
-    let said = isolated::run("title", TITLE_TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
-    read(&said)
+    let answer = isolated::run("title", TITLE_TIME, cancel, work, |(): ()| ()).ok()?.ok()?;
+    without_decoration(&answer)
 }
 
 /// Strips the decoration from a model's title.
-fn read(said: &str) -> Option<String> {
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+fn without_decoration(answer: &str) -> Option<String> {
+    let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.strip_prefix("Title:").unwrap_or(line);
     let decoration = |c: char| c.is_whitespace() || "\"'“”‘’`*#_.:".contains(c);
     let title = one_line(line.trim_matches(decoration));

@@ -65,7 +65,7 @@ pub(super) struct DelegateTask {
 }
 
 impl DelegateTask {
-    pub(super) fn read(arguments: Value, workspace: &Workspace) -> Result<Self, ToolError> {
+    pub(super) fn parse(arguments: Value, workspace: &Workspace) -> Result<Self, ToolError> {
         let arguments: Arguments = parse_arguments(arguments)?;
         if arguments.user_prompt.trim().is_empty() {
             return invalid("user_prompt is empty; say what is to be done");
@@ -177,7 +177,7 @@ mod tests {
             "workspace_root": bench.root().join("src"), "files_include_glob": ["**/*.rs", "*.{md,txt}"], "summarize": true,
             "max_files": 20, "priority": "high", "time_budget_ms": 120_000, "dry_run": false,
         });
-        let task = DelegateTask::read(arguments, &bench.workspace).unwrap();
+        let task = DelegateTask::parse(arguments, &bench.workspace).unwrap();
         insta::assert_snapshot!(task.order.text, @r"
         Tidy the views
         Task: refactor
@@ -191,10 +191,12 @@ mod tests {
         Keep behaviour.
         ");
         assert_eq!((task.order.root, task.order.limits.max_files), (bench.root().join("src"), Some(20)));
-        let bare =
-            DelegateTask::read(json!({"user_prompt": "Count the TODOs", "provider": null}), &bench.workspace)
-                .unwrap()
-                .order;
+        let bare = DelegateTask::parse(
+            json!({"user_prompt": "Count the TODOs", "provider": null}),
+            &bench.workspace,
+        )
+        .unwrap()
+        .order;
         assert_eq!(
             (bare.text.as_str(), bare.root.as_path(), bare.provider.as_str()),
             ("Count the TODOs", bench.root(), "auto")
@@ -254,7 +256,7 @@ mod tests {
             ),
         ];
         for (arguments, part) in rows {
-            let error = DelegateTask::read(arguments.clone(), &bench.workspace).unwrap_err();
+            let error = DelegateTask::parse(arguments.clone(), &bench.workspace).unwrap_err();
             assert!(matches!(error, ToolError::InvalidParameters(_)), "{arguments}");
             assert!(error.to_string().contains(part), "{arguments}: {error}");
         }
@@ -266,7 +268,7 @@ mod tests {
         fn a_task_stays_in_the_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
             let bench = Bench::with(&[("a/b.rs", "")]);
             let arguments = json!({"user_prompt": "x", "workspace_root": root, "files_include_glob": [glob]});
-            if let Ok(task) = DelegateTask::read(arguments, &bench.workspace) {
+            if let Ok(task) = DelegateTask::parse(arguments, &bench.workspace) {
                 proptest::prop_assert!(task.order.root.starts_with(bench.root()), "{root}");
                 let climbs = glob.split('/').any(|part| part == "..");
                 proptest::prop_assert!(!glob.starts_with('/') && !climbs, "{glob}");

@@ -109,7 +109,7 @@ impl Delegate {
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let task = DelegateTask::read(arguments, context.workspace)?;
+        let task = DelegateTask::parse(arguments, context.workspace)?;
         let report = |ok: bool, provider: &str, notes: String| DelegateReport {
             ok,
             provider: provider.to_owned(),

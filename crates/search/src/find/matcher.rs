@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn words_are_found_in_identifiers_and_in_every_inflection() {
-        let matcher = Matcher::new(&FindQuery::read("redirect")).unwrap();
+        let matcher = Matcher::new(&FindQuery::parse("redirect")).unwrap();
         let rows = [
             ("follow_redirects(x)", Some(Fit::Word)),
             ("maxRedirects", Some(Fit::Word)),
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn two_words_are_found_as_one_name() {
-        let query = FindQuery::read("Where does the event loop start?");
+        let query = FindQuery::parse("Where does the event loop start?");
         let phrase = query.alternatives.iter().position(|other| other.stem == "eventloop").unwrap();
         let matcher = Matcher::new(&query).unwrap();
         for text in ["EventLoop", "event_loop", "event-loop", "the event loop", "EVENTLOOP_X"] {
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn a_question_without_words_has_no_matcher() {
-        assert!(Matcher::new(&FindQuery::read("¿?")).is_none());
-        assert!(Matcher::new(&FindQuery::read("where is it?")).is_none());
+        assert!(Matcher::new(&FindQuery::parse("¿?")).is_none());
+        assert!(Matcher::new(&FindQuery::parse("where is it?")).is_none());
     }
 }

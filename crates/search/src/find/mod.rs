@@ -105,7 +105,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             return Findings { findings, ..Findings::default() };
         }
     }
-    let query = FindQuery::read(question);
+    let query = FindQuery::parse(question);
     let matcher = Matcher::new(&query);
     std::thread::scope(|scope| {
         let remembered = sources.history.map(|history| {

@@ -37,7 +37,7 @@ pub(super) fn is_asked_for(question: &str) -> bool {
 
 /// Returns the repository's description, then the beginning of the README if that is another text.
 pub(super) fn overview(workspace: &Workspace) -> Vec<Finding> {
-    let Repository { description, readme, manifest, .. } = Repository::read(workspace);
+    let Repository { description, readme, manifest, .. } = Repository::scan(workspace);
     let readme = readme.filter(|path| description.as_ref().is_none_or(|said| said.path != *path));
     let sentence = description.map(|said| {
         let lines = if manifest.as_ref() == Some(&said.path) { 1 } else { LINES };

@@ -65,9 +65,9 @@ pub(super) struct Wants {
 
 impl FindQuery {
     /// Parses a question in any of the six languages.
-    pub(crate) fn read(question: &str) -> Self {
+    pub(crate) fn parse(question: &str) -> Self {
         let language = Language::detect(question);
-        let mut query = Self { wants: Wants::read(question), ..Self::default() };
+        let mut query = Self { wants: Wants::parse(question), ..Self::default() };
         if language == Language::English {
             query.read_english(question);
         } else if language.is_unspaced() {
@@ -299,7 +299,7 @@ fn shared(word: &str, stem: &str) -> String {
 }
 
 impl Wants {
-    fn read(question: &str) -> Self {
+    fn parse(question: &str) -> Self {
         let lower = question.to_lowercase();
         let has = |wanted: &str| {
             lower.split(|c: char| !c.is_alphanumeric()).any(|word| is_listed(word, wanted))

@@ -45,7 +45,7 @@ pub(super) const HEAD: usize = 300;
 
 impl Role {
     /// Returns the role of a file; `head` is its first [`HEAD`] bytes.
-    pub(super) fn of(path: &str, head: &str) -> Self {
+    pub(super) fn detect(path: &str, head: &str) -> Self {
         let path = path.to_lowercase();
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
         let is_in = |folders: &str| folder.split('/').any(|part| is_listed(part, folders));
@@ -131,7 +131,7 @@ mod tests {
             ("Makefile", "", Role::Other),
         ];
         for (path, head, expected) in rows {
-            assert_eq!(Role::of(path, head), expected, "{path}");
+            assert_eq!(Role::detect(path, head), expected, "{path}");
         }
     }
 }

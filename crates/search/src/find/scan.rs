@@ -86,7 +86,9 @@ pub(super) fn scan(
     let walked = walk::files(workspace, Path::new("."), budget, || {
         let (mut stems, scanned) = (Stems::new(), &scanned);
         move |path: &Path| -> Result<(), WorkspaceError> {
-            let Some(FileText { text, modified, is_whole }) = read(workspace, path) else { return Ok(()) };
+            let Some(FileText { text, modified, is_whole }) = read_text(workspace, path) else {
+                return Ok(());
+            };
             let is_written_since = since.zip(modified).is_some_and(|(since, modified)| modified > since);
             let file = scan_file(Workspace::shown(path), &text, query, matcher, &mut stems);
             let mut scanned = scanned.lock();
@@ -111,7 +113,7 @@ pub(super) struct FileText {
 }
 
 /// Reads the beginning of a file; `None` if it is unreadable or binary.
-pub(super) fn read(workspace: &Workspace, path: &Path) -> Option<FileText> {
+pub(super) fn read_text(workspace: &Workspace, path: &Path) -> Option<FileText> {
     let opened = workspace.open_file(path).ok()?;
     let mut text = Vec::with_capacity(opened.size.min(FILE_BYTES) as usize + 1);
     opened.file.take(FILE_BYTES).read_to_end(&mut text).ok()?;
@@ -130,7 +132,7 @@ fn scan_file(
     matcher: &Matcher,
     stems: &mut Stems,
 ) -> Option<ScannedFile> {
-    let in_path = InPath::of(&path, query);
+    let in_path = InPath::new(&path, query);
     let hits = matcher.hits(text, stems);
     if hits.is_empty() && in_path.name.is_empty() && in_path.folder.is_empty() {
         return None;
@@ -138,7 +140,7 @@ fn scan_file(
     let head = String::from_utf8_lossy(&text[..text.len().min(role::HEAD)]);
     let (counts, fits) = tally(&hits, query.alternatives.len());
     Some(ScannedFile {
-        role: Role::of(&path, &head),
+        role: Role::detect(&path, &head),
         bytes: text.len(),
         is_written_since: false,
         counts,
@@ -171,7 +173,7 @@ fn tally(hits: &[Hit], alternatives: usize) -> (Tally, Tally) {
 }
 
 impl InPath {
-    fn of(path: &str, query: &FindQuery) -> Self {
+    fn new(path: &str, query: &FindQuery) -> Self {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);
         Self { name: named(stem, query), folder: named(folder, query) }

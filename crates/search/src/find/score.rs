@@ -72,7 +72,7 @@ struct Rarity<'a> {
 
 /// Returns the words of a question that no file contains in any form, if they are more than half of it.
 pub(super) fn missing(scan: &Scan, query: &FindQuery) -> Vec<String> {
-    let rarity = Rarity::of(scan, query);
+    let rarity = Rarity::new(scan, query);
     let spoken: Vec<(usize, &str)> = query.spoken().filter(|(_, word)| word.is_ascii()).collect();
     let is_missing = |at: usize| rarity.concepts[at] == 0.0;
     // An absent word has maximum rarity.
@@ -96,7 +96,7 @@ pub(super) fn rank(
     boosts: &Boosts,
     budget: &Budget,
 ) -> Vec<RankedFile> {
-    let rarity = Rarity::of(scan, query);
+    let rarity = Rarity::new(scan, query);
     let mean_file = scan.bytes as f32 / scan.total.max(1) as f32;
     let preliminary = |file: &ScannedFile| {
         let mut counts = in_path(file, query.alternatives.len());
@@ -170,7 +170,7 @@ fn read_all(
         Stems::new,
         |stems, at| {
             let (_, file) = &candidates[at];
-            let read = scan::read(workspace, Path::new(&file.path))?;
+            let read = scan::read_text(workspace, Path::new(&file.path))?;
             Some(read_file(file, read.text, query, matcher, stems))
         },
     )
@@ -238,7 +238,7 @@ impl ReadChunk {
 }
 
 impl<'a> Rarity<'a> {
-    fn of(scan: &Scan, query: &'a FindQuery) -> Self {
+    fn new(scan: &Scan, query: &'a FindQuery) -> Self {
         let mut holding = vec![0.0_f32; query.alternatives.len()];
         for file in &scan.files {
             let mut fits = vec![0.0_f32; holding.len()];

@@ -80,7 +80,8 @@ fn finding(
     score: f32,
     query: &FindQuery,
 ) -> Finding {
-    let is_prose = chunk.is_comment || matches!(role::Role::of(&file.path, ""), role::Role::Documentation);
+    let is_prose =
+        chunk.is_comment || matches!(role::Role::detect(&file.path, ""), role::Role::Documentation);
     let kind = match chunk.is_named {
         _ if is_prose => FindingKind::Text,
         true => FindingKind::Definition,

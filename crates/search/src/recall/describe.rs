@@ -24,7 +24,8 @@ pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> 
     let shown: Vec<&Seen> = shown.map(|(fact, _)| *fact).collect();
     let mut lines: Vec<&Seen> = shown.iter().copied().take(limits::FACTS).collect();
     lines.sort_by_key(|fact| fact.line);
-    let lines: Vec<String> = lines.into_iter().map(|fact| format!("{}: {}", fact.line, told(fact))).collect();
+    let lines: Vec<String> =
+        lines.into_iter().map(|fact| format!("{}: {}", fact.line, describe(fact))).collect();
     let mut excerpt = lines.join("\n");
     excerpt.truncate(excerpt.floor_char_boundary(Finding::EXCERPT_BYTES));
     let row = &ranked.session.row;
@@ -40,7 +41,7 @@ pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> 
     })
 }
 
-fn told(fact: &Seen) -> String {
+fn describe(fact: &Seen) -> String {
     let text = &fact.text;
     match fact.kind {
         Kind::Prompt { .. } => format!("prompt: {text}"),

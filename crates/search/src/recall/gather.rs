@@ -101,7 +101,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
             || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
         // A missing transcript has no facts.
         if worth && let Ok(digest) = history.digest_untitled(row, budget) {
-            session.read(question, &digest, places);
+            session.add_digest(question, &digest, places);
         }
         (!budget.spent()).then_some(session)
     };
@@ -113,11 +113,11 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
 impl Session {
     fn new(question: &Question, row: &Transcript) -> Self {
         let titled = [row.title.as_deref(), row.branch.as_deref()].into_iter().flatten();
-        let hits = titled.map(|text| Hits::of(&question.words, &text.to_lowercase()).0);
+        let hits = titled.map(|text| Hits::find(&question.words, &text.to_lowercase()).0);
         Self { row: row.clone(), title_hits: hits.fold(Hits::default(), Hits::or), facts: Vec::new() }
     }
 
-    fn read(&mut self, question: &Question, digest: &Digest, places: &mut Places) {
+    fn add_digest(&mut self, question: &Question, digest: &Digest, places: &mut Places) {
         let facts = &digest.facts;
         for prompt in &digest.prompts {
             let kind = Kind::Prompt { reason: has_reason(&prompt.what) };
@@ -131,7 +131,7 @@ impl Session {
         for file in &facts.touched {
             let kind = if file.what.edited { Kind::Edited } else { Kind::Read };
             if let Some(path) = places.relative(&file.what.path, self.row.cwd.as_deref()) {
-                let hits = Hits::of(&question.words, &path.to_lowercase()).0;
+                let hits = Hits::find(&question.words, &path.to_lowercase()).0;
                 let in_scope = question.scopes.iter().any(|scope| scope.holds(&path));
                 self.add(question, kind, file, path, hits, in_scope);
             }
@@ -152,7 +152,7 @@ impl Session {
 
     fn add_text<T>(&mut self, question: &Question, kind: Kind, fact: &Fact<T>, text: &str) {
         let lower = text.to_lowercase();
-        let (hits, first) = Hits::of(&question.words, &lower);
+        let (hits, first) = Hits::find(&question.words, &lower);
         let in_scope = question.scopes.iter().any(|scope| scope.is_named_in(&lower));
         // Changing the case may change the length, but hardly ever does.
         self.add(question, kind, fact, shortened(text, first.unwrap_or(0)), hits, in_scope);

@@ -14,7 +14,7 @@ pub(super) struct Hits {
 
 impl Hits {
     /// Searches a lower-case text; also returns the byte offset of the first match.
-    pub(super) fn of(words: &[Word], lower: &str) -> (Self, Option<usize>) {
+    pub(super) fn find(words: &[Word], lower: &str) -> (Self, Option<usize>) {
         let mut hits = Self::default();
         let mut first: Option<usize> = None;
         for (bit, word) in words.iter().take(WORDS).enumerate() {

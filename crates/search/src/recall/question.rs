@@ -76,7 +76,7 @@ impl Question {
             // Only the reason for code can be in a session; other questions about code cannot be answered from history.
             cues.retain(|cue| *cue == Cue::Why);
         }
-        let words = words::of(&left, Language::detect(text));
+        let words = words::significant_words(&left, Language::detect(text));
         let agent = agent.map(|(agent, _)| agent);
         Self {
             // The name of an agent in a question about code is a regular word.

@@ -34,7 +34,7 @@ const ENDINGS: &[&str] = &[
     "ar", "ado", "ción", "ciones",
 ];
 /// Returns the distinct significant words of a lower-case text.
-pub(super) fn of(text: &str, language: Language) -> Vec<Word> {
+pub(super) fn significant_words(text: &str, language: Language) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut add = |word: Word| {
         if !words.iter().any(|known| known.stems[0] == word.stems[0]) {
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     fn words(question: &str) -> Vec<Word> {
-        of(&question.to_lowercase(), Language::detect(question))
+        significant_words(&question.to_lowercase(), Language::detect(question))
     }
 
     fn texts(question: &str) -> Vec<String> {

@@ -25,7 +25,7 @@ pub(super) struct Manifest {
     pub(super) description: Option<Description>,
 }
 
-pub(super) fn read(text: &str, path: &str) -> Manifest {
+pub(super) fn parse(text: &str, path: &str) -> Manifest {
     let (name, description) = match path {
         "Cargo.toml" => fields(toml::from_str(text).ok(), &["/package", "/workspace/package"]),
         "pyproject.toml" => fields(toml::from_str(text).ok(), &["/project", "/tool/poetry"]),
@@ -117,7 +117,7 @@ mod tests {
             ("Cargo.toml", "not toml [", "", None),
         ];
         for (path, text, name, description) in rows {
-            let manifest = read(text, path);
+            let manifest = parse(text, path);
             assert_eq!(manifest.name.unwrap_or_default(), name, "{path} {text}");
             let found = manifest.description.map(|said| (said.text, said.line));
             assert_eq!(found, description.map(|(text, line)| (text.to_owned(), line)), "{path} {text}");
@@ -127,7 +127,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_manifest_makes_it_panic(text in "\\PC*", which in 0..NAMES.len()) {
-            read(&text, NAMES[which]);
+            parse(&text, NAMES[which]);
         }
     }
 }

@@ -36,17 +36,17 @@ pub struct Repository {
 
 impl Repository {
     /// Reads the top folder of a workspace. Unreadable files count as absent.
-    pub fn read(workspace: &Workspace) -> Self {
+    pub fn scan(workspace: &Workspace) -> Self {
         let names = top_names(workspace);
         let find = |wanted: &str| names.iter().find(|name| name.eq_ignore_ascii_case(wanted)).cloned();
         let readme = README_NAMES.iter().find_map(|name| find(name));
         let manifest =
             manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
         let said =
-            readme.as_deref().map(|path| readme::read(&text_of(workspace, path), path)).unwrap_or_default();
+            readme.as_deref().map(|path| readme::parse(&text_of(workspace, path), path)).unwrap_or_default();
         let declared = manifest
             .as_deref()
-            .map(|path| manifest::read(&text_of(workspace, path), path))
+            .map(|path| manifest::parse(&text_of(workspace, path), path))
             .unwrap_or_default();
         Self {
             name: said.heading.or(declared.name),
@@ -73,7 +73,7 @@ pub fn top_names(workspace: &Workspace) -> Vec<String> {
 
 /// Returns the line of a README's first sentence, from 1.
 pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
-    readme::read(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
+    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
 }
 
 /// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
@@ -101,7 +101,7 @@ pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, Strin
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
 pub fn first_prose(markdown: &str) -> Option<String> {
-    let said = readme::read(markdown, "").sentence?.text;
+    let said = readme::parse(markdown, "").sentence?.text;
     Some(without_controls(&said)).filter(|clean| !clean.is_empty())
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Readme {
 }
 
 /// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text.
-pub(super) fn read(text: &str, path: &str) -> Readme {
+pub(super) fn parse(text: &str, path: &str) -> Readme {
     let mut readme = Readme::default();
     let (mut block, mut code_seen) = (Block::default(), false);
     for (event, range) in
@@ -198,7 +198,7 @@ mod tests {
             ("## What is it?\n\nThing is a tool.\n", None, Some(("Thing is a tool.", 3))),
         ];
         for (text, heading, sentence) in rows {
-            let readme = read(text, "README.md");
+            let readme = parse(text, "README.md");
             assert_eq!(readme.heading.as_deref(), heading, "{text}");
             let found = readme.sentence.map(|said| (said.text, said.line));
             assert_eq!(found, sentence.map(|(text, line)| (text.to_owned(), line)), "{text}");
@@ -208,8 +208,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "\\PC*", lines in "([#>*`<\\[\\]()! .é\n-]|word){0,60}") {
-            read(&text, "README");
-            read(&lines, "README");
+            parse(&text, "README");
+            parse(&lines, "README");
         }
     }
 }

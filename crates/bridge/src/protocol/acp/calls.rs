@@ -318,12 +318,12 @@ impl Methods {
     }
 
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
-        let mut said = from_wire::said(&request.prompt);
-        said.may_lower = self.lease.pass.may(Scope::Approve);
-        if said.text.is_empty() {
+        let mut content = from_wire::prompt_content(&request.prompt);
+        content.may_lower = self.lease.pass.may(Scope::Approve);
+        if content.text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }
-        if said.text.len() > PROMPT_BYTES {
+        if content.text.len() > PROMPT_BYTES {
             return Err(Fault::invalid_params(format!("A prompt may have {PROMPT_BYTES} bytes at most.")));
         }
         let ours = from_wire::prompt_meta(request.meta.as_ref())?;
@@ -336,7 +336,7 @@ impl Methods {
         let since = session.head().seq;
         self.send(Out::Join { session: session.clone(), since }).await;
         let by = self.by(from_wire::prompt_id(ours.prompt_id));
-        let turn = self.services.turns.prompt(&session, session.cwd(), said, by).with_options(options);
+        let turn = self.services.turns.prompt(&session, session.cwd(), content, by).with_options(options);
         let ticket = self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
     }

@@ -35,17 +35,17 @@ type Parse = fn(Value) -> Result<Call, Fault>;
 
 /// The standard methods of this endpoint.
 const STANDARD: &[(&str, Scope, Parse)] = &[
-    (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(read(params)?)))),
-    (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(read(with_servers(params))?))),
-    (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(read(params)?))),
-    (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(read(with_cwd(with_servers(params)))?))),
-    (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(read(with_cwd(params))?))),
-    (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(read(params)?))),
+    (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(parse(params)?)))),
+    (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(parse(with_servers(params))?))),
+    (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(parse(params)?))),
+    (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(parse(with_cwd(with_servers(params)))?))),
+    (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(parse(with_cwd(params))?))),
+    (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(parse(params)?))),
     // For a session without prompts; any other session needs `Admin`.
-    (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(read(params)?))),
-    (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(read(params)?))),
-    (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(read(params)?))),
-    (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(read(params)?))),
+    (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(parse(params)?))),
+    (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(parse(params)?))),
+    (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(parse(params)?))),
+    (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(parse(params)?))),
 ];
 
 /// Returns the scope that a method needs.
@@ -62,7 +62,7 @@ pub(crate) fn call(name: &str, params: Value, scope: Scope) -> Result<Call, Faul
     }
     let params = if params.is_null() { Value::Object(Default::default()) } else { params };
     match STANDARD.iter().find(|(known, ..)| *known == name) {
-        Some((_, _, parse)) => parse(params),
+        Some((_, _, parse_call)) => parse_call(params),
         None => wire::Call::parse(name, params).map(Call::Ours).map_err(|error| invalid(&error)),
     }
 }
@@ -76,11 +76,11 @@ pub(crate) fn cancelled(method: &str, params: Value) -> Option<String> {
     if method != ACP.session_cancel {
         return None;
     }
-    let cancel: CancelNotification = read(params).ok()?;
+    let cancel: CancelNotification = parse(params).ok()?;
     Some(cancel.session_id.0.to_string())
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+fn parse<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     serde_json::from_value(params).map_err(|error| invalid(&error))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn prompt_meta(meta: Option<&Meta>) -> Result<PromptParamsMeta, Fault
 }
 
 /// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.
-pub(crate) fn said(blocks: &[ContentBlock]) -> PromptContent {
+pub(crate) fn prompt_content(blocks: &[ContentBlock]) -> PromptContent {
     let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
     for block in blocks {
         match block {

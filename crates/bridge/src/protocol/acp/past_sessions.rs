@@ -55,7 +55,7 @@ pub(crate) struct StoredHistory {
 
 impl StoredHistory {
     /// Reads the settings. Blocks.
-    pub(crate) fn read(settings: &dyn SettingsStore) -> Self {
+    pub(crate) fn load(settings: &dyn SettingsStore) -> Self {
         match HistorySettings::stored(settings) {
             Ok(settings) => Self { settings, is_known: true },
             Err(error) => {

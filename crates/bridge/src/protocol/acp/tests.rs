@@ -174,8 +174,8 @@ fn the_text_of_a_prompt() {
         {"type": "image", "data": "AAAA", "mimeType": "image/png"},
     ]);
     let blocks: Vec<_> = serde_json::from_value(blocks).unwrap();
-    let said = from_wire::said(&blocks);
+    let content = from_wire::prompt_content(&blocks);
     let text = "Look at \nfile:///projects/a.rs\n\nfile:///b\n````\nUse ```Codex```\n````";
-    assert_eq!((said.text.as_str(), said.words()), (text, "Look at"));
-    assert_eq!(from_wire::said(&[]).text, "");
+    assert_eq!((content.text.as_str(), content.words()), (text, "Look at"));
+    assert_eq!(from_wire::prompt_content(&[]).text, "");
 }

@@ -46,14 +46,14 @@ pub(super) fn words(before: &str, line: &str, at: usize, question: &str) -> Word
     }
     sentences.push(start..text.len());
     let own = sentences.iter().position(|sentence| sentence.contains(&at)).unwrap_or(sentences.len() - 1);
-    let mut words = Words::of(&text[sentences[own].clone()]);
+    let mut words = Words::extract(&text[sentences[own].clone()]);
     let leads = !text[sentences[own].start..at.max(sentences[own].start)].contains(char::is_alphanumeric);
     let begins_block = sentences[..own].last().is_none_or(|last| text[last.clone()].ends_with('\n'));
     if words.is_empty() || leads && !begins_block {
-        let mut said = sentences[..own].iter().rev().map(|sentence| Words::of(&text[sentence.clone()]));
+        let mut said = sentences[..own].iter().rev().map(|sentence| Words::extract(&text[sentence.clone()]));
         words.add(said.find(|words| !words.is_empty()).unwrap_or_default());
     }
-    if words.is_empty() { Words::of(question) } else { words }
+    if words.is_empty() { Words::extract(question) } else { words }
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
             let expected = expected.replace("polici", "policies").replace("redirect", "redirects");
             assert_eq!(
                 words(before, &line.replace('@', " "), at, "question"),
-                Words::of(&expected),
+                Words::extract(&expected),
                 "{before} / {line}"
             );
         }

@@ -10,7 +10,7 @@ pub(super) struct Words(HashSet<String>);
 
 impl Words {
     /// Extracts the words of a text.
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn extract(text: &str) -> Self {
         let language = Language::detect(text);
         let mut words = HashSet::new();
         for word in subwords(text) {
@@ -85,7 +85,7 @@ mod tests {
             ("12 and 40", "12 40", false),
         ];
         for (sentence, line, expected) in rows {
-            assert_eq!(Words::of(sentence).occur_in(line), expected, "{sentence} / {line}");
+            assert_eq!(Words::extract(sentence).occur_in(line), expected, "{sentence} / {line}");
         }
     }
 }
