@@ -177,7 +177,7 @@ test('a stored choice is ignored by a bridge without models and agents', async (
   await page.getByLabel('Goals').waitFor();
   assert.equal(await page.getByText('Agent', { exact: true }).count(), 0);
   await page.keyboard.press('Control+,');
-  await page.getByText("doesn't support local models").waitFor();
+  await page.getByText('Update OpenAgents to use local models').waitFor();
   await page.getByRole('button', { name: 'Agents', exact: true }).click();
   await page.getByText('Update OpenAgents to use agents').waitFor();
   await tab.shoot('models-absent');

@@ -471,7 +471,7 @@ async fn waiting_prompt_keeps_its_mode() {
     }
     assert_eq!(fake.0.asked.lock().unwrap().len(), 2);
     let said = shown(&updates(&mut client));
-    assert!(said.last().unwrap().starts_with("agent_message_chunk: Hello!"), "{said:?}");
+    assert!(said.last().unwrap().starts_with("agent_message_chunk: We are OpenAgents"), "{said:?}");
 }
 
 #[tokio::test]
