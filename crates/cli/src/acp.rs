@@ -204,7 +204,7 @@ mod tests {
 
     /// Regression: nothing was read from a bridge that did not read, and both waited for each other.
     #[tokio::test]
-    async fn a_bridge_that_reads_nothing_until_its_own_frames_are_read_does_not_stop_the_relay() {
+    async fn relay_survives_bridge_that_waits_for_its_reader() {
         let (bridge, remote) = duplex(1 << 10);
         let (mut typing, stdin) = duplex(1 << 20);
         let (stdout, mut screen) = duplex(1 << 20);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn half_characters_and_a_byte_order_mark_do_not_reach_the_bridge() {
+    fn relay_replaces_half_characters_and_byte_order_mark() {
         let rows: [(&[u8], &str); 4] = [
             (b"\xef\xbb\xbf{\"a\":1}\r", "{\"a\":1}\r"),
             (br#"{"text":"cut \ud83d"}"#, r#"{"text":"cut \ufffd"}"#),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_session_is_touched() {
+    fn relay_changes_only_new_sessions() {
         let rows = [
             (r#"{"method":"session/new","params":{"cwd":"/a"}}"#, true),
             (r#"{"method":"session/new","params":{"cwd":"/a","_meta":null}}"#, true),

@@ -204,7 +204,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn json_hides_nothing_and_is_the_same_value() {
+    fn printed_json_escapes_and_keeps_its_value() {
         for text in ["a\u{202e}b\u{7f}c\u{e0041}", "cafe\u{301} 日本語 \"\\ \n\t\u{1b}", "plain"] {
             let value = serde_json::json!([text, {text: 1}]);
             for written in [value.to_string(), format!("{value:#}")] {
@@ -224,12 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn a_title_cannot_steer_the_terminal() {
+    fn title_cannot_control_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\u{7}\nc\u{202e}d"), r"a\u{1b}[2Jb\u{7} c\u{202e}d");
     }
 
     #[test]
-    fn an_answer_cannot_steer_the_terminal() {
+    fn answer_cannot_control_terminal() {
         assert_eq!(steady("a\tb\n\u{1b}[2Jc\r\u{9b}1m"), "a\tb\n [2Jc  1m");
         // Joiners of an emoji and unusual spaces stay.
         assert_eq!(steady("a\u{200b}b\u{3164}\u{a0}👩\u{200d}💻"), "a\\u{200b}b\\u{3164}\u{a0}👩\u{200d}💻");

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_fits_into_a_small_window() {
+    fn qr_code_fits_small_window() {
         let lines = lines("https://192.168.178.123:9443/#pair=K7QX-2M9P").unwrap();
         let width = anstream::adapter::strip_str(&lines[0]).to_string().chars().count();
         assert!(lines.len() <= 22 && width <= 40, "{} x {width}", lines.len());
@@ -229,7 +229,7 @@ mod tests {
 
     /// Reads the drawing back and compares every module.
     #[test]
-    fn every_module_is_drawn() {
+    fn qr_code_draws_every_module() {
         let text = "https://192.0.2.2:9443/#pair=K7QX-2M9P";
         let drawn: Vec<Vec<char>> = lines(text)
             .unwrap()
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_no_code() {
+    fn qr_code_rejects_long_text() {
         assert_eq!(lines(&"x".repeat(10_000)), None);
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_table_names_its_switches() {
+    fn privacy_table_names_its_switches() {
         let cell =
             |allowed, switch: Option<&str>| json!({"reader": "local", "allowed": allowed, "switch": switch});
         let table = serde_json::from_value(json!({"rows": [

@@ -75,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_tool_has_its_words() {
+    fn each_tool_result_has_words() {
         let rows = [
             ("session.list", json!({"sessions": [1, 2], "total_count": 9}), "2 of 9 sessions"),
             (

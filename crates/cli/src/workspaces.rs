@@ -94,7 +94,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_folder_has_a_line_with_its_age_and_client() {
+    fn trusted_folder_is_shown_with_age_and_client() {
         let row = |path: &str, at, by: &str| TrustedWorkspace { path: path.into(), by: by.to_owned(), at };
         let workspaces = vec![row("/w/app", 0, "Desktop"), row("/w/b\u{1b}[2J", 3_600_000, "Zed")];
         let snapshot = TrustSnapshot { workspaces };
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn trust_says_what_the_folder_brings() {
+    fn trust_shows_agent_settings() {
         let file = json!({"path": ".mcp.json", "risk": "programs", "does": "MCP servers", "agents": ["Claude Code"],
             "says": ["mcpServers.a.command: node a.js"], "digest": "00"});
         let files: AgentFiles = serde_json::from_value(json!({"complete": true, "files": [file]})).unwrap();

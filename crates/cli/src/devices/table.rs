@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_has_a_line() {
+    fn devices_list_has_line_per_device() {
         let snapshot = devices_of(json!({
             "devices": [
                 {"id": "0123456789ab", "name": "Pixel 9", "scope": "approve", "createdAt": NOW - 200_000_000,
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_shown() {
+    fn network_shows_listeners_and_problem() {
         let network: NetworkState =
             serde_json::from_value(json!({"lan": true, "ios": "ask", "fixed": true, "listeners": [
             {"kind": "loopback", "address": "127.0.0.1:9099"}, {"kind": "web", "address": "192.0.2.2:9443"},
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn audit_entries_are_shown_in_columns() {
+    fn audit_is_shown_in_columns() {
         let entry = |ts, name: &str, action: &str, detail: &str| RemoteAction {
             ts,
             name: name.to_owned(),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn each_request_is_announced_once_while_pending() {
+    fn request_is_announced_once_while_pending() {
         let request = |id: &str, kind: &str, name: &str, address: &str, compare: Option<&str>| {
             json!({"id": id, "kind": kind, "name": name, "address": address, "compare": compare,
                 "askedAt": NOW, "expiresAt": NOW, "sessionId": null})

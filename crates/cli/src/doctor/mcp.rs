@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn installed_agents_get_a_command_that_a_shell_can_run() {
+    fn mcp_command_is_quoted_for_shell() {
         let snapshot = snapshot(json!({"agents": [
             {"id": "codex", "program": "/opt/codex"},
             {"id": "claude-code", "program": "/my tools/claude"},
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_not_installed_gets_none() {
+    fn missing_agent_gets_no_mcp_command() {
         for agents in [json!({}), json!({"agents": [{"id": "codex", "program": null}]})] {
             assert_eq!(commands_with(&snapshot(agents), Path::new("/bin/openagents"), &|_| None), []);
         }

@@ -66,7 +66,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_agent_has_a_line_and_what_to_do_below_it() {
+    fn doctor_shows_remedy_below_each_agent() {
         let shell = json!({"problem": "The login shell /bin/bash did not answer within 5 s.", "remedy": "Start it\u{1b}."});
         let snapshot = serde_json::from_value(json!({"path": "/usr/bin:/bin", "shell": shell, "agents": [
             {"id": "codex", "name": "Codex", "usable": true, "transport": "acp", "version": "0.169.0",

@@ -63,7 +63,7 @@ fn errors<'a>(frames: &'a [Value]) -> Vec<(Value, i64, &'a str)> {
 }
 
 #[test]
-fn a_line_that_is_not_json_is_answered_and_the_next_one_is_read() {
+fn invalid_json_is_answered_and_skipped() {
     let ping = request("six", "ping", json!({})).to_string();
     for line in ["{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":", "not a frame", "\u{0}", "{\"id\":1}}"] {
         let frames = after_handshake("2025-06-18", &[line, "", "  ", &ping]);
@@ -77,7 +77,7 @@ fn a_line_that_is_not_json_is_answered_and_the_next_one_is_read() {
 }
 
 #[test]
-fn invalid_requests_are_answered_by_their_id() {
+fn invalid_request_is_answered_with_its_id() {
     let rows = [
         (r#"{"jsonrpc":"2.0","id":5}"#, json!(5), "method is missing"),
         (r#"{"jsonrpc":"2.0","id":"a","method":7}"#, json!("a"), "method is not a string"),
@@ -94,7 +94,7 @@ fn invalid_requests_are_answered_by_their_id() {
 }
 
 #[test]
-fn ids_methods_and_stray_notifications_are_handled() {
+fn odd_ids_and_stray_notifications_are_accepted() {
     let lines = [
         request(0, "ping", json!({})),
         request("six", "ping", json!({})),
@@ -121,7 +121,7 @@ fn ids_methods_and_stray_notifications_are_handled() {
 }
 
 #[test]
-fn a_byte_order_mark_and_line_ends_of_windows_are_accepted() {
+fn byte_order_mark_and_crlf_are_accepted() {
     let lines = [initialize("2025-06-18"), initialized(), request(2, "ping", json!({}))];
     let text: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     let frames = converse(format!("\u{feff}{text}").as_bytes());
@@ -131,7 +131,7 @@ fn a_byte_order_mark_and_line_ends_of_windows_are_accepted() {
 }
 
 #[test]
-fn half_a_character_in_an_argument_becomes_a_replacement() {
+fn half_character_becomes_replacement() {
     let call = request(2, "tools/call", json!({"name": "find", "arguments": {"question": "total CUT"}}));
     for cut in [&b"\\ud83d"[..], b"\\uDE00", b"\xf0\x9f"] {
         let call = call.to_string();
@@ -144,7 +144,7 @@ fn half_a_character_in_an_argument_becomes_a_replacement() {
 }
 
 #[test]
-fn a_batch_is_answered_in_the_versions_that_have_it() {
+fn batch_is_answered_where_version_allows_it() {
     let batch = json!([request(2, "ping", json!({})), initialized(), request(3, "tools/list", json!({})), 7]);
     for version in ["2024-11-05", "2025-03-26"] {
         let frames = after_handshake(version, &[&batch.to_string()]);
@@ -167,7 +167,7 @@ fn a_batch_is_answered_in_the_versions_that_have_it() {
 }
 
 #[test]
-fn a_cancelled_request_does_not_hold_up_its_batch() {
+fn cancelled_request_does_not_delay_its_batch() {
     let mut open = Open::default();
     open.batches.push(Batch { waiting: vec![json!(1), json!("b")], responses: Vec::new() });
     assert_eq!(open.respond(json!({"id": "b"})), None);
@@ -177,7 +177,7 @@ fn a_cancelled_request_does_not_hold_up_its_batch() {
 }
 
 #[test]
-fn a_request_before_the_handshake_says_what_to_send() {
+fn request_before_handshake_names_remedy() {
     let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
     let early = request(9, "tools/list", json!({}));
     let batch = json!([early]);
@@ -194,7 +194,7 @@ fn a_request_before_the_handshake_says_what_to_send() {
 }
 
 #[test]
-fn a_client_without_a_handshake_is_served() {
+fn client_without_handshake_is_served() {
     let meta = json!({
         INLINE_VERSION: "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
@@ -212,7 +212,7 @@ fn a_client_without_a_handshake_is_served() {
 }
 
 #[test]
-fn an_endless_line_is_skipped() {
+fn endless_line_is_skipped() {
     let long = "x".repeat(LINE as usize + 10);
     let frames = after_handshake("2025-06-18", &[&long, &request(2, "ping", json!({})).to_string()]);
     assert_eq!(frames[0]["id"], 2);
@@ -222,7 +222,7 @@ fn an_endless_line_is_skipped() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn any_bytes_leave_the_next_request_answered(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC*") {
+    fn request_after_any_bytes_is_answered(bytes in prop::collection::vec(any::<u8>(), 0..200), text in "\\PC*") {
         let handshake = format!("{}\n{}\n", initialize("2025-03-26"), initialized());
         let ping = format!("\n{}\n", request("last", "ping", json!({})));
         let all = [handshake.as_bytes(), &bytes, b"\n", text.as_bytes(), ping.as_bytes()].concat();

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn past_sessions_are_offered_only_when_asked_for() {
+    fn history_tools_need_history_flag() {
         for (history, expected) in
             [(false, &["find"][..]), (true, &["find", "sessions_search", "session_read"])]
         {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_says_that_it_only_reads() {
+    fn tools_are_marked_read_only() {
         for tool in McpTool::ALL.map(McpTool::describe) {
             let hints = tool.annotations.unwrap();
             assert_eq!(
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancelled_call_finds_nothing() {
+    async fn cancelled_call_finds_nothing() {
         let (_keep, server) = server(false);
         let arguments = json!({"question": "follow_redirects"});
         let cancel = CancellationToken::new();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cancel_ends_the_wait_for_a_slot() {
+    async fn cancel_ends_wait_for_slot() {
         let (_keep, server) = server(false);
         let _busy = server.slots.acquire_many(CALLS as u32).await.unwrap();
         let cancel = CancellationToken::new();

@@ -202,7 +202,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_malformed_call_names_what_is_wrong() {
+    fn malformed_call_names_its_fault() {
         let rows = [
             (None, "name is missing or not a string"),
             (Some(json!([])), "name is missing or not a string"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_up_name_is_repeated_in_part() {
+    fn unknown_tool_name_is_cut_in_error() {
         assert!(no_such_tool(&"ä".repeat(10_000), &["find"]).len() < 200);
     }
 }

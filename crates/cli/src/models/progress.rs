@@ -84,7 +84,7 @@ mod tests {
     use super::pace;
 
     #[test]
-    fn the_pace_says_when_it_will_be_done() {
+    fn pace_shows_rate_and_time_left() {
         let rows = [
             (100, 0, ""),
             (30_000_000, 1_500_000, "1.5 MB/s, 20 s left"),

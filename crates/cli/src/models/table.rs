@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_model_has_a_line() {
+    fn models_list_has_line_per_model() {
         let card = |id: &str, status: ModelStatus| ModelCard {
             id: id.to_owned(),
             name: "A\u{1b}[2J".to_owned(),

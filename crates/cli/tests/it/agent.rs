@@ -26,7 +26,7 @@ fn openagents(arguments: &[&str], input: &str) -> Output {
 }
 
 #[test]
-fn without_a_model_it_says_how_to_get_one() {
+fn agent_without_model_names_remedy() {
     let told = openagents(&["agent", "hello"], "");
     assert_eq!(told.status.code(), Some(1));
     // A script that reads the answer must not mistake the reason for one.
@@ -37,7 +37,7 @@ fn without_a_model_it_says_how_to_get_one() {
 }
 
 #[test]
-fn a_prompt_that_is_cut_inside_a_character_is_named_by_its_size() {
+fn oversized_prompt_is_refused_by_size() {
     let told = openagents(&["agent", "-"], &format!("x{}", "é".repeat(1 << 20)));
     assert_eq!(told.status.code(), Some(2));
     let said = String::from_utf8(told.stderr).unwrap();
@@ -46,7 +46,7 @@ fn a_prompt_that_is_cut_inside_a_character_is_named_by_its_size() {
 
 /// A second model must not be loaded next to the app's.
 #[test]
-fn where_a_bridge_runs_its_model_is_asked() {
+fn agent_asks_model_of_running_bridge() {
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let [workspace, served] = ["nobody-knows", "served"].map(|name| folder.path().join(name));
     std::fs::create_dir(&workspace).unwrap();
@@ -87,7 +87,7 @@ fn where_a_bridge_runs_its_model_is_asked() {
 }
 
 #[test]
-fn as_json_the_prompt_is_in_the_session_and_the_end_comes_last() {
+fn json_output_ends_with_final_line() {
     let told = openagents(&["agent", "-", "--json"], "from standard input\n");
     assert_eq!(told.status.code(), Some(1));
     let lines: Vec<Value> = String::from_utf8(told.stdout)
@@ -123,7 +123,7 @@ fn bad_usage_is_named() {
 }
 
 #[test]
-fn a_tool_that_cannot_run_tells_its_caller_to_answer_itself() {
+fn unavailable_tool_lets_caller_answer() {
     let told = openagents(&["tool", "gptoss.generate", r#"{"user_prompt": "x"}"#], "");
     assert_eq!((told.status.code(), told.stdout.as_slice()), (Some(1), b"".as_slice()));
     let said = String::from_utf8(told.stderr).unwrap();
@@ -132,7 +132,7 @@ fn a_tool_that_cannot_run_tells_its_caller_to_answer_itself() {
 }
 
 #[test]
-fn an_exploration_that_insists_on_a_model_fails_without_one() {
+fn explore_with_model_planner_fails_without_model() {
     let told = openagents(&["explore", ".", "--planner", "model", "--json"], "");
     assert_eq!(told.status.code(), Some(1));
     let last: Value =
@@ -142,7 +142,7 @@ fn an_exploration_that_insists_on_a_model_fails_without_one() {
 
 /// The short way to an answer needs no model.
 #[test]
-fn a_question_is_answered_by_what_is_found() {
+fn ask_answers_with_findings() {
     let (home, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::fs::write(
         folder.path().join("redirect.rs"),
@@ -169,7 +169,7 @@ fn a_question_is_answered_by_what_is_found() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written_is_named_with_the_remedy() {
+fn read_only_data_folder_is_named_with_remedy() {
     let folder = tempfile::tempdir().unwrap();
     // Nothing can be written below a file, not even by root.
     let home = folder.path().join("file").join("data");

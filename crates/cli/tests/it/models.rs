@@ -94,7 +94,7 @@ fn told(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_model_is_downloaded_verified_and_removed() {
+fn model_is_downloaded_verified_and_removed() {
     let stage = Stage::new(SHA256);
     let (code, text) = told(&stage.models(&["download"]));
     assert_eq!(code, Some(2));
@@ -117,7 +117,7 @@ fn a_model_is_downloaded_verified_and_removed() {
 }
 
 #[test]
-fn a_download_with_the_wrong_hash_fails_and_leaves_nothing() {
+fn download_with_wrong_hash_leaves_nothing() {
     let stage = Stage::new("0000000000000000000000000000000000000000000000000000000000000000");
     let (code, text) = told(&stage.models(&["download", "--accept-licence"]));
     assert!(code == Some(1) && text.contains("damaged"), "{text}");
@@ -130,7 +130,7 @@ fn a_download_with_the_wrong_hash_fails_and_leaves_nothing() {
 }
 
 #[test]
-fn a_file_is_added_in_place_and_used() {
+fn added_file_is_used_in_place() {
     let stage = Stage::new(SHA256);
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join("tiny.gguf");

@@ -153,7 +153,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn a_result_is_cut_and_says_so() {
+    fn long_result_is_cut_and_marked() {
         let truncated = Cut { truncated: true, ..Cut::default() };
         let timed_out = Cut { timed_out: true, ..Cut::default() };
         let ok = |value: Value, cut| Ok(ToolOutput::new(value, cut));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_of_an_exploration_is_offered_with_its_parameters() {
+    fn each_tool_is_offered_with_its_parameters() {
         let specs = specs(&builtin::registry(), &[]);
         assert_eq!(specs.len(), 7);
         let grep = specs.iter().find(|spec| spec.name == "search.grep").unwrap();

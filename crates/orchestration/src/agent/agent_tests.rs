@@ -16,7 +16,7 @@ use std::sync::{
 };
 
 #[test]
-fn a_turn_with_a_tool_call() {
+fn turn_with_tool_call() {
     let bench = Bench::with(&[("README.md", "# App\n")]);
     let model = script(&[
         |_, _, on_event| {
@@ -63,7 +63,7 @@ fn a_turn_with_a_tool_call() {
 }
 
 #[test]
-fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
+fn invalid_call_is_returned_to_model() {
     let bench = Bench::with(&[]);
     let model = script(&[
         |_, _, on_event| {
@@ -100,7 +100,7 @@ fn a_call_that_makes_no_sense_goes_back_to_the_model_and_the_turn_goes_on() {
 
 /// Each failed or incomplete turn ends with one sentence.
 #[test]
-fn every_bad_end_is_one_sentence() {
+fn each_failure_is_one_sentence() {
     let bench = Bench::with(&[]);
     let rows: [(Answer, &str, RunState); 6] = [
         (
@@ -138,7 +138,7 @@ fn every_bad_end_is_one_sentence() {
 }
 
 #[test]
-fn an_answer_that_reached_its_limit_says_so_below_it() {
+fn truncated_answer_has_note_below() {
     let bench = Bench::with(&[]);
     let model = script(&[|_, _, on_event| {
         on_event(speak("Once upon"));
@@ -156,7 +156,7 @@ fn an_answer_that_reached_its_limit_says_so_below_it() {
 
 /// Cancels right after the n-th update, for every n.
 #[test]
-fn a_cancel_at_any_point_leaves_one_final_message_and_no_open_call() {
+fn cancel_leaves_one_final_message_and_no_open_call() {
     let bench = Bench::with(&[("a", "x\n")]);
     let model = || {
         script(&[
@@ -197,7 +197,7 @@ fn a_cancel_at_any_point_leaves_one_final_message_and_no_open_call() {
 
 /// The model returns only after the turn is over.
 #[test]
-fn a_model_that_hangs_does_not_hold_a_cancel_up() {
+fn hanging_model_does_not_delay_cancel() {
     static RELEASE: AtomicBool = AtomicBool::new(false);
     let bench = Bench::with(&[]);
     let model = script(&[|_, _, on_event| {
@@ -232,7 +232,7 @@ impl Tool for Panics {
 }
 
 #[test]
-fn a_tool_that_panics_costs_its_call_and_not_the_turn() {
+fn panicking_tool_fails_only_its_call() {
     let bench = Bench::with(&[]);
     let model = script(&[
         |_, _, on_event| {
@@ -252,7 +252,7 @@ fn a_tool_that_panics_costs_its_call_and_not_the_turn() {
 }
 
 #[test]
-fn the_oldest_messages_are_dropped_when_the_conversation_does_not_fit() {
+fn oldest_messages_are_dropped_to_fit() {
     let bench = Bench::with(&[]);
     let model = script(&[|request, _, on_event| {
         if request.messages.len() > 4 {
@@ -277,7 +277,7 @@ fn the_oldest_messages_are_dropped_when_the_conversation_does_not_fit() {
 
 /// The conversation pairs prompts with answers by this mark.
 #[test]
-fn every_turn_says_once_that_it_is_over_and_says_it_last() {
+fn turn_end_is_marked_once_and_last() {
     let bench = Bench::with(&[]);
     let answers: [Answer; 8] = [
         |_, _, on_event| {
@@ -331,7 +331,7 @@ fn every_turn_says_once_that_it_is_over_and_says_it_last() {
 }
 
 #[test]
-fn a_tool_whose_name_no_thread_may_have_is_an_error_and_no_panic() {
+fn tool_with_unusable_name_is_an_error() {
     let bench = Bench::with(&[]);
     let model = script(&[
         |_, _, on_event| {
@@ -355,7 +355,7 @@ fn a_tool_whose_name_no_thread_may_have_is_an_error_and_no_panic() {
 }
 
 #[test]
-fn large_results_of_a_turn_are_shortened_when_they_do_not_fit() {
+fn large_results_are_shortened_to_fit() {
     let long = "x".repeat(12_000);
     let bench = Bench::with(&[("a", &long), ("b", &long)]);
     let model = script(&[
@@ -383,7 +383,7 @@ fn large_results_of_a_turn_are_shortened_when_they_do_not_fit() {
 }
 
 #[test]
-fn what_a_model_can_do_is_asked_again_when_it_is_loaded() {
+fn loaded_model_is_asked_for_capabilities_again() {
     let bench = Bench::with(&[]);
     let model = Arc::new(Scripted {
         answers: vec![
@@ -408,7 +408,7 @@ fn what_a_model_can_do_is_asked_again_when_it_is_loaded() {
 /// The folder may be replaced by a link between the check of a delegate's folder and its turn.
 #[test]
 #[cfg(unix)]
-fn a_delegates_folder_that_became_a_link_is_not_worked_in() {
+fn delegate_refuses_folder_that_became_link() {
     let (bench, elsewhere) = (Bench::with(&[("src/a.rs", "")]), Bench::with(&[("secret", "")]));
     let root = bench.root().join("src");
     let request = || PromptRequest { root: root.clone(), delegated: true, ..request(&bench) };

@@ -227,7 +227,7 @@ mod shown_tests {
     use serde_json::json;
 
     #[test]
-    fn a_row_says_what_sort_of_work_it_is_and_where() {
+    fn row_has_kind_and_location() {
         let bench = Bench::with(&[("src/a.rs", "")]);
         let shown = |name: &str, arguments: Value| {
             let call = CallRequest { id: "1".to_owned(), name: name.to_owned(), arguments };

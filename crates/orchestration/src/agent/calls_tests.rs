@@ -41,7 +41,7 @@ impl Tool for Meets {
 
 /// Each call waits for the other, so calls in sequence would time out.
 #[test]
-fn calls_that_only_read_run_at_the_same_time_and_their_results_keep_the_order() {
+fn read_only_calls_run_in_parallel_in_order() {
     static MET: std::sync::Barrier = std::sync::Barrier::new(2);
     let bench = Bench::with(&[]);
     let model = script(&[
@@ -73,7 +73,7 @@ fn calls_that_only_read_run_at_the_same_time_and_their_results_keep_the_order() 
 }
 
 #[test]
-fn where_one_call_may_change_something_they_run_in_order() {
+fn calls_with_effects_run_one_by_one() {
     static MET: std::sync::Barrier = std::sync::Barrier::new(1);
     let bench = Bench::with(&[]);
     let model = script(&[
@@ -135,7 +135,7 @@ impl SessionTool for PanicsInItsRow {
 }
 
 #[test]
-fn a_tool_that_panics_in_its_own_row_leaves_no_open_row() {
+fn panicking_session_tool_closes_its_row() {
     let bench = Bench::with(&[]);
     let model = script(&[
         |_, _, on_event| {

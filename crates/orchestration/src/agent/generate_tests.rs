@@ -58,7 +58,7 @@ fn generate_streams_and_closes_its_row_with_figures() {
 }
 
 #[test]
-fn generate_that_cannot_run_tells_the_caller_to_answer_itself() {
+fn unavailable_generate_lets_caller_answer() {
     let failing = [
         Scripted { unavailable: Some("16 GB of memory are needed"), ..Scripted::default() },
         Scripted {
@@ -76,7 +76,7 @@ fn generate_that_cannot_run_tells_the_caller_to_answer_itself() {
 }
 
 #[test]
-fn generate_refuses_what_is_out_of_range_by_name() {
+fn generate_names_value_out_of_range() {
     let generate = generate(Scripted::default());
     let rows = [
         (json!({}), "user_prompt"),
@@ -107,7 +107,7 @@ fn generate_refuses_what_is_out_of_range_by_name() {
 }
 
 #[test]
-fn generate_is_offered_to_other_models_only() {
+fn generate_is_not_offered_to_itself() {
     let generate: Arc<dyn SessionTool> = Arc::new(generate(Scripted::default()));
     for (id, offered) in [("gptoss_20b", false), ("fm", true)] {
         let bench = Bench::with(&[]);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_runs_its_own_turn_without_a_session_host() {
+    fn model_runs_turn_without_session_host() {
         let bench = Bench::with(&[]);
         let answers: [Answer; 2] = [
             |_, _, on_event| {

@@ -59,7 +59,7 @@ mod tests {
     use openagents_core::model::{ModelError, StopReason};
 
     #[test]
-    fn a_model_gives_the_title_or_the_first_words_do() {
+    fn title_falls_back_to_first_words() {
         let prompt =
             "Fix the flaky login test, which fails on Mondays because of the time zone of the runner";
         let begins = "Fix the flaky login test, which fails on Mondays because…";

@@ -170,7 +170,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_arguments_become_one_text() {
+    fn arguments_become_one_text() {
         let bench = Bench::with(&[("src/a.rs", "")]);
         let arguments = json!({
             "provider": "codex", "task": "refactor", "description": "Tidy\nthe views", "user_prompt": "Extract subviews.\nKeep behaviour.",
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_by_name() {
+    fn value_out_of_range_is_refused_by_name() {
         let bench = Bench::with(&[("a.rs", "")]);
         #[cfg(unix)]
         std::os::unix::fs::symlink("/usr", bench.root().join("out")).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     proptest::proptest! {
         /// A delegate works inside the workspace for any arguments.
         #[test]
-        fn a_task_stays_in_the_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
+        fn task_stays_in_workspace(root in "[a-z./~%\\\\ ]{0,20}", glob in "[a-z*./\\\\{},\\[\\]!? ]{0,12}") {
             let bench = Bench::with(&[("a/b.rs", "")]);
             let arguments = json!({"user_prompt": "x", "workspace_root": root, "files_include_glob": [glob]});
             if let Ok(task) = DelegateTask::parse(arguments, &bench.workspace) {

@@ -206,7 +206,7 @@ mod brief_tests {
     use openagents_core::update::{FindingKind, Place};
 
     #[test]
-    fn a_task_names_the_places_that_were_found_and_history_only_where_it_may() {
+    fn task_names_findings_and_allowed_history() {
         let finding = |place, symbol: Option<&str>, excerpt: &str| Finding {
             kind: FindingKind::Text,
             place,
@@ -243,7 +243,7 @@ mod brief_tests {
     }
 
     #[test]
-    fn no_file_name_adds_a_line_to_a_brief_or_ends_its_quotes() {
+    fn file_name_cannot_break_out_of_brief() {
         for path in hostile_names() {
             let finding = Finding {
                 kind: FindingKind::Text,

@@ -125,7 +125,7 @@ fn run_in(
 
 /// A model that has read past sessions may repeat them in the task.
 #[test]
-fn what_a_model_has_read_of_past_sessions_leaves_only_after_a_person_has_seen_it() {
+fn history_leaves_only_after_user_saw_it() {
     use HistoryRead::{Everywhere, Nothing, Workspace};
     let named = json!({"provider": "codex", "user_prompt": "Fix it"});
     let auto = json!({"user_prompt": "Fix it"});
@@ -162,7 +162,7 @@ fn what_a_model_has_read_of_past_sessions_leaves_only_after_a_person_has_seen_it
 }
 
 #[test]
-fn a_task_is_handed_over_and_its_row_is_closed_with_the_report() {
+fn delegation_closes_row_with_report() {
     let arguments = json!({"provider": "claude_code", "user_prompt": "Rename it", "description": "A rename"});
     let told = delegate(FakeDelegator::default(), None, "Rename it", arguments);
     insta::assert_snapshot!(told.story, @r#"
@@ -173,7 +173,7 @@ fn a_task_is_handed_over_and_its_row_is_closed_with_the_report() {
 }
 
 #[test]
-fn codex_run_is_the_same_with_codex() {
+fn codex_run_delegates_to_codex() {
     let delegator = Arc::new(FakeDelegator::default());
     let tool = Delegate::to_codex(delegator.clone());
     assert!(!tool.schema().to_value()["properties"].as_object().unwrap().contains_key("provider"));
@@ -183,7 +183,7 @@ fn codex_run_is_the_same_with_codex() {
 }
 
 #[test]
-fn a_dry_run_starts_no_agent() {
+fn dry_run_starts_no_agent() {
     let told =
         delegate(FakeDelegator::default(), None, "", json!({"user_prompt": "Rename it", "dry_run": true}));
     insta::assert_snapshot!(told.story, @r#"
@@ -194,7 +194,7 @@ fn a_dry_run_starts_no_agent() {
 }
 
 #[test]
-fn the_agent_is_chosen() {
+fn delegation_chooses_agent() {
     let all = || FakeDelegator::default();
     let open = || FakeDelegator { allows_external: true, ..FakeDelegator::default() };
     let says = |id| FakeDelegator { allows: Some(id), ..FakeDelegator::default() };
@@ -258,7 +258,7 @@ fn the_agent_is_chosen() {
 }
 
 #[test]
-fn a_delegation_by_a_model_needs_a_persons_choice() {
+fn delegation_by_model_needs_user_choice() {
     let delegator = Arc::new(FakeDelegator { allows: Some("claude-code"), ..FakeDelegator::default() });
     let arguments = json!({"user_prompt": "Fix it", "provider": "claude-code"});
     let told = run(&Delegate::new(delegator.clone()), &delegator, Some("gptoss_20b"), "Fix it", arguments);
@@ -269,7 +269,7 @@ fn a_delegation_by_a_model_needs_a_persons_choice() {
 }
 
 #[test]
-fn a_task_is_handed_over_with_the_places_that_were_found_for_it() {
+fn delegation_carries_findings() {
     let delegator = Arc::new(FakeDelegator::default());
     let bench = Bench::with(&[("src/retry.rs", "pub fn retry_request() {}\n")]);
     let arguments = json!({"user_prompt": "Fix the retry of a request", "provider": "codex"});
@@ -279,7 +279,7 @@ fn a_task_is_handed_over_with_the_places_that_were_found_for_it() {
 }
 
 #[test]
-fn a_task_is_not_delegated_back_to_its_caller() {
+fn task_is_not_delegated_to_caller() {
     for provider in ["gptoss", "gptoss_20b"] {
         let arguments = json!({"user_prompt": "Fix it", "provider": provider});
         let told = delegate(FakeDelegator::default(), Some("gptoss_20b"), "Fix it", arguments);
@@ -289,7 +289,7 @@ fn a_task_is_not_delegated_back_to_its_caller() {
 }
 
 #[test]
-fn what_is_wrong_with_the_arguments_ends_the_row() {
+fn invalid_arguments_close_the_row() {
     for arguments in
         [json!({}), json!({"user_prompt": ""}), json!("x"), json!({"user_prompt": "x", "max_files": -1})]
     {
@@ -300,7 +300,7 @@ fn what_is_wrong_with_the_arguments_ends_the_row() {
 }
 
 #[test]
-fn a_cancel_ends_the_row() {
+fn cancel_closes_the_row() {
     let told = delegate(
         FakeDelegator { cancels: true, ..FakeDelegator::default() },
         None,
@@ -312,7 +312,7 @@ fn a_cancel_ends_the_row() {
 }
 
 #[test]
-fn it_is_offered_to_models_that_can_call_tools() {
+fn delegation_is_offered_to_models_with_tools() {
     let tool = Delegate::new(Arc::new(FakeDelegator::default()));
     assert!(tool.is_offered_to(&Scripted::default()));
     let asked = Scripted {

@@ -101,7 +101,7 @@ fn story(updates: &[SessionUpdate]) -> String {
 }
 
 #[test]
-fn the_order_of_updates_is_the_products() {
+fn updates_arrive_in_order() {
     let bench = Bench::with(&[
         ("README.md", "# App\n\nApp parses things quickly. More.\n"),
         ("src/parser.rs", "fn parser() {}\n"),
@@ -115,7 +115,7 @@ fn the_order_of_updates_is_the_products() {
 }
 
 #[test]
-fn a_root_that_is_none_fails_with_one_message() {
+fn missing_root_fails_with_one_message() {
     let bench = Bench::with(&[]);
     let (outcome, updates) = run(&explorer(vec![read("a")]), &bench.root().join("nope"));
     assert_eq!(outcome.state, RunState::Failed);
@@ -124,7 +124,7 @@ fn a_root_that_is_none_fails_with_one_message() {
 }
 
 #[test]
-fn a_run_of_which_every_step_failed_is_a_failed_run() {
+fn run_fails_when_every_step_fails() {
     let bench = Bench::with(&[("README.md", "# App\n\nApp is an app.\n")]);
     let (outcome, updates) = run(&explorer(vec![read("nope"), read("../x")]), bench.root());
     assert_eq!(outcome.state, RunState::Failed);
@@ -133,7 +133,7 @@ fn a_run_of_which_every_step_failed_is_a_failed_run() {
 
 /// Cancels right after the n-th update, for every n: the run always ends in order.
 #[test]
-fn a_cancel_at_any_point_leaves_one_cancelled_message_and_nothing_running() {
+fn cancelled_run_leaves_nothing_running() {
     let bench = Bench::with(&[("README.md", "# App\n\nApp is an app.\n"), ("a", "x\n")]);
     let explorer = explorer(vec![read("README.md"), OpKind::grep("x"), read("a")]);
     let whole = run(&explorer, bench.root()).1.len();
@@ -200,7 +200,7 @@ impl Planner for Planned {
 }
 
 #[test]
-fn a_planner_that_panics_is_a_failed_run_with_its_one_message() {
+fn panicking_planner_fails_run_with_one_message() {
     let bench = Bench::with(&[]);
     let mut explorer = explorer(vec![]);
     explorer.planner = Arc::new(Planned(|_| panic!("on purpose")));
@@ -211,7 +211,7 @@ fn a_planner_that_panics_is_a_failed_run_with_its_one_message() {
 
 /// The planner waits for a release that comes only after the end of the run.
 #[test]
-fn a_planner_that_hangs_does_not_hold_a_cancel_up() {
+fn hanging_planner_does_not_delay_cancel() {
     static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
     static CANCEL: std::sync::OnceLock<CancellationToken> = std::sync::OnceLock::new();
     let cancel = CANCEL.get_or_init(CancellationToken::new);
@@ -251,7 +251,7 @@ impl Tool for Misbehaving {
 }
 
 #[test]
-fn a_tool_that_panics_costs_its_step_and_not_the_run() {
+fn panicking_tool_fails_only_its_step() {
     let bench = Bench::with(&[("a", "x\n")]);
     let mut explorer = explorer(vec![read("a"), OpKind::grep("x")]);
     let panics = Misbehaving("content.get_span", |_| panic!("on purpose"));
@@ -263,7 +263,7 @@ fn a_tool_that_panics_costs_its_step_and_not_the_run() {
 
 /// The tool waits for a release that comes only after the end of the run, so the run must not wait for the tool.
 #[test]
-fn a_tool_that_hangs_does_not_hold_a_cancel_up() {
+fn hanging_tool_does_not_delay_cancel() {
     static RELEASE: std::sync::Mutex<bool> = std::sync::Mutex::new(false);
     let bench = Bench::with(&[("a", "x\n")]);
     let mut explorer = explorer(vec![read("a")]);
@@ -334,7 +334,7 @@ impl LanguageModel for Thinker {
 const CUT: &str = "[limit]";
 
 #[test]
-fn an_answer_that_is_cut_off_is_neither_plan_nor_intent_nor_answer() {
+fn truncated_model_answer_is_discarded() {
     let said: Said = |request, _| {
         Ok(match wants_plan(request) {
             true => r#"[{"op":"grep","pattern":"tide"},{"op":"readSpan","path":"READ[limit]"#,
@@ -363,7 +363,7 @@ fn an_answer_that_is_cut_off_is_neither_plan_nor_intent_nor_answer() {
 
 /// Regression (M16): a follow-up without findings was offered.
 #[test]
-fn every_follow_up_that_is_offered_has_a_finding() {
+fn each_follow_up_has_a_finding() {
     let bench = Bench::with(&[
         ("README.md", "# App\n\nApp is a batteries-included thing.\n"),
         ("src/parser.rs", "/// Finds the parser.\npub fn parser() {}\n"),
@@ -415,7 +415,7 @@ fn steps(updates: &[SessionUpdate]) -> Vec<String> {
 }
 
 #[test]
-fn a_model_plans_and_infers_when_asked_to() {
+fn model_plans_and_infers_on_request() {
     for (choice, loaded, asked) in [
         (PlannerChoice::Model, false, true),
         (PlannerChoice::Auto, true, true),
@@ -444,7 +444,7 @@ fn a_model_plans_and_infers_when_asked_to() {
 }
 
 #[test]
-fn the_heading_names_the_model_that_wrote_the_sentence() {
+fn heading_names_model_of_sentence() {
     for (name, source, heading) in [
         ("GPTOSS 20B", IntentSource::Gptoss, "**Inferred Intent (GPTOSS):**"),
         ("gpt-oss:120b", IntentSource::Gptoss, "**Inferred Intent (GPTOSS):**"),
@@ -462,7 +462,7 @@ fn the_heading_names_the_model_that_wrote_the_sentence() {
 }
 
 #[test]
-fn a_goal_gets_its_sentence_from_a_model_in_memory_and_none_without_a_citation() {
+fn goal_sentence_needs_loaded_model_and_citation() {
     let cites: Said = |_, _| Ok("Redirects are followed by `follow` in src/redirect.rs:2.");
     let invents: Said = |_, _| Ok("Redirects are followed in src/redirect.rs:90.");
     for (said, loaded, expected) in [(cites, true, true), (invents, true, false), (cites, false, false)] {
@@ -479,7 +479,7 @@ fn a_goal_gets_its_sentence_from_a_model_in_memory_and_none_without_a_citation()
 }
 
 #[test]
-fn a_model_that_cannot_plan_fails_the_run_that_insists_on_it_and_no_other() {
+fn model_without_plan_fails_only_forced_runs() {
     let nonsense: Said = |_, _| Ok("I would rather not.");
     let broken: Said = |_, _| Err(ModelError::Crashed("signal 6".to_owned()));
     let rows = [
@@ -499,7 +499,7 @@ fn a_model_that_cannot_plan_fails_the_run_that_insists_on_it_and_no_other() {
 }
 
 #[test]
-fn a_model_that_never_ends_is_stopped_by_a_cancel_and_told_so() {
+fn cancel_stops_endless_model() {
     static CANCEL: std::sync::OnceLock<CancellationToken> = std::sync::OnceLock::new();
     let cancel = CANCEL.get_or_init(CancellationToken::new);
     let bench = Bench::with(&[]);
@@ -533,7 +533,7 @@ impl TranscriptIndex for Counted {
 }
 
 #[test]
-fn a_run_listed_the_history_again_for_every_step() {
+fn run_lists_history_once() {
     let bench = Bench::with(&[]);
     let claude = bench.root().with_file_name("claude");
     let id = "c1a0de00-0000-4000-8000-000000000001";

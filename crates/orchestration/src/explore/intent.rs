@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_becomes_a_sentence() {
+    fn description_becomes_sentence() {
         let rows = [
             ("ripgrep (rg)", "ripgrep is a search tool.", "ripgrep is a search tool."),
             ("fd", "A simple, fast alternative to find", "Work on fd: A simple, fast alternative to find."),

@@ -111,7 +111,7 @@ mod tests {
     use openagents_core::update::IntentSource;
 
     #[test]
-    fn the_message_is_repository_heading_and_sentence_and_nothing_else() {
+    fn message_has_repository_heading_and_sentence() {
         let mut summary = Summary { repository: "app".into(), ..Summary::default() };
         assert_eq!(message(&summary, None), "**Repository:** app");
         summary.intent = Some("Finish it.".into());

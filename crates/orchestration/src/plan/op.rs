@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_says_what_it_does() {
+    fn each_op_describes_itself() {
         let rows: [(OpKind, &str, &str); 8] = [
             (OpKind::SessionList { provider: None, top_k: Some(20) }, "List 20 sessions", r#"{"topK":20}"#),
             (
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_is_the_same_in_every_process_and_differs_with_the_parameters() {
+    fn op_hash_is_stable_and_covers_parameters() {
         // Result of Python's xxhash for {"arguments":{"caseInsensitive":false,"pattern":"x"},"tool":"search.grep"}.
         assert_eq!(OpKind::grep("x").hash(), 2_911_707_074);
         assert_ne!(OpKind::grep("x").hash(), OpKind::grep("y").hash());
@@ -293,7 +293,7 @@ mod json_tests {
     }
 
     #[test]
-    fn all_seven_kinds_are_read() {
+    fn all_seven_ops_are_parsed() {
         let text = r#"Here is the plan:
             [{"op": "sessionList", "provider": "claude-code"},
              {"op": "sessionSearch", "pattern": "TODO"},
@@ -315,7 +315,7 @@ mod json_tests {
     }
 
     #[test]
-    fn what_is_not_a_step_is_dropped_and_counted() {
+    fn invalid_ops_are_dropped_and_counted() {
         let text = r#"{"op":"grep","pattern":"x"} {"op":"dance"} {"op":"grep"} {broken {"op":"readSpan","path":"a"}"#;
         let plan = parse_json_plan(text);
         assert_eq!(plan.dropped, 2);
@@ -324,7 +324,7 @@ mod json_tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read(text in "(?s).{0,200}") {
+        fn plan_accepts_any_text(text in "(?s).{0,200}") {
             parse_json_plan(&text);
         }
     }
@@ -341,7 +341,7 @@ mod normalise_tests {
     }
 
     #[test]
-    fn duplicates_go_and_five_stay() {
+    fn plan_keeps_five_distinct_ops() {
         let list = |path: &str| OpKind::ListDir { path: path.into(), depth: 0 };
         let kinds =
             vec![list("/workspace/src"), list("src"), list("."), list("a"), list("b"), list("c"), list("d")];
@@ -350,7 +350,7 @@ mod normalise_tests {
     }
 
     #[test]
-    fn an_analysis_follows_any_session_op_once() {
+    fn session_ops_add_one_analysis() {
         let list = OpKind::SessionList { provider: None, top_k: None };
         assert_eq!(texts(vec![list.clone()]), ["List 20 sessions", "Analyze recent sessions"]);
         let both = vec![OpKind::analyze_recent(), list];
@@ -359,7 +359,7 @@ mod normalise_tests {
     }
 
     #[test]
-    fn steps_that_read_the_same_but_do_different_things_both_stay() {
+    fn ops_with_same_text_are_both_kept() {
         let read = |session_id: &str| OpKind::SessionRead {
             session_id: session_id.into(),
             provider: openagents_transcripts::history::Provider::Codex,
@@ -370,7 +370,7 @@ mod normalise_tests {
     }
 
     #[test]
-    fn a_prefix_that_means_everything_is_left_out_and_one_outside_is_kept_to_fail_by_name() {
+    fn prefix_outside_workspace_is_kept_to_fail() {
         let grep = |prefix: &str| OpKind::Grep {
             pattern: "x".into(),
             path_prefix: Some(prefix.into()),

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn without_history_the_repository_is_read() {
+    fn plan_without_history_reads_repository() {
         let bench = Bench::with(&[("README.md", "# App\n"), ("Cargo.toml", "[package]\nname='app'\n")]);
         let expected = [
             "List directory .",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_goal_is_answered_by_looking_at_what_was_found() {
+    fn plan_reads_findings_of_goal() {
         let bench =
             Bench::with(&[("src/net.rs", "fn parse_header(text: &str) {}\n"), ("README.md", "# App\n")]);
         let expected = ["Search 'parse_header' in workspace", "Read src/net.rs:1-1"];
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_found_the_folder_is_looked_at() {
+    fn plan_without_findings_lists_folder() {
         let bench = Bench::with(&[("a.txt", "x\n")]);
         let expected = ["List directory .", "Search 'TODO|FIXME' in workspace"];
         assert_eq!(plan(&bench, &["Where are redirects followed?"]), expected);

@@ -77,7 +77,7 @@ fn faults(decide: impl Fn(&str) -> Decision) -> (Vec<String>, String) {
 }
 
 #[test]
-fn the_router_is_right_about_almost_every_prompt() {
+fn router_meets_corpus_targets() {
     let (faults, figures) = faults(|prompt| route(prompt, &all_ready()).decision);
     println!("{figures}");
     assert!(faults.is_empty(), "{figures}{faults:#?}");
@@ -85,7 +85,7 @@ fn the_router_is_right_about_almost_every_prompt() {
 
 /// The corpus must reject a trivial router.
 #[test]
-fn a_router_that_always_gives_the_commonest_answer_fails() {
+fn corpus_rejects_constant_router() {
     let commonest = corpus().into_iter().map(|row| row.expected).fold(
         std::collections::HashMap::<Target, usize>::new(),
         |mut counts, target| {
@@ -101,7 +101,7 @@ fn a_router_that_always_gives_the_commonest_answer_fails() {
 }
 
 #[test]
-fn the_corpus_is_what_it_says() {
+fn corpus_has_expected_rows() {
     let count = |split: &str| corpus().iter().filter(|row| row.split == split).count();
     assert_eq!([count("golden"), count("tuning"), count("held_out")], [6, 20, 20]);
 }
@@ -109,7 +109,7 @@ fn the_corpus_is_what_it_says() {
 proptest::proptest! {
     /// Any pasted text stays on this machine; a mention at the beginning is a choice.
     #[test]
-    fn any_text_is_routed_and_stays_here(prompt in "(?s)[^@].{0,300}") {
+    fn any_text_is_routed_locally(prompt in "(?s)[^@].{0,300}") {
         let decision = route(&prompt, &all_ready()).decision;
         proptest::prop_assert!(stays(&decision), "{decision:?}");
     }
@@ -140,7 +140,7 @@ fn only_elsewhere() -> Situation {
 }
 
 #[test]
-fn no_prompt_starts_an_agent_off_this_machine_and_each_gets_findings_an_answer_or_the_card() {
+fn no_prompt_starts_external_agent_unasked() {
     let prompts = prompts();
     assert_eq!(prompts.len(), 300);
     for (_, prompt) in prompts.iter().filter(|(_, prompt)| !prompt.starts_with('@')) {
@@ -154,7 +154,7 @@ fn no_prompt_starts_an_agent_off_this_machine_and_each_gets_findings_an_answer_o
 
 /// A misclassified prompt only costs a click.
 #[test]
-fn work_gets_the_card_and_questions_get_findings() {
+fn work_gets_card_and_questions_get_findings() {
     let share = |wanted: &str, inline: Inline, least: f64| {
         let of = prompts().into_iter().filter(|(kind, prompt)| *kind == wanted && !prompt.starts_with('@'));
         let of: Vec<_> = of.collect();

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mention_at_the_beginning_chooses() {
+    fn leading_mention_chooses_agent() {
         let rows = [
             ("@codex fix the build", Some(("codex", "fix the build"))),
             ("@Claude-Code: review my diff", Some(("claude", "review my diff"))),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_proposes_where_it_is_asked() {
+    fn agent_name_is_proposed_on_request() {
         let rows = [
             ("Use Codex to implement this feature", Some("codex")),
             ("Could you ask Claude Code to fix it?", Some("claude")),

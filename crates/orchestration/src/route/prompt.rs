@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_is_read_in_sentences_without_politeness() {
+    fn prompt_is_split_without_politeness() {
         let rows: [(&str, &[&str]); 8] = [
             ("Could you please fix src/main.rs? Thanks!", &["fix src/main.rs", "thanks"]),
             ("Ok, so let's plan v0.4 - what is open?", &["plan v0.4", "what is open"]),

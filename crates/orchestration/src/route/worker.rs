@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_the_work() {
+    fn work_is_recognised() {
         let (code, named) = ("Write a parser for the log format", "Ask Codex to write a parser");
         let always = |id: &str, ready: &[&str]| Situation {
             workspace_agent: Target::of_mode(id),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_goes_with_its_comments_and_attributes() {
+    fn definition_includes_comments_and_attributes() {
         let text = format!(
             "use a;\nuse b;\n\n\n\n/// Follows.\n#[test]\nfn one() {{\n{}}}\n\nfn two() {{\n{}}}\n",
             body(30),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_know_their_class() {
+    fn method_has_its_class() {
         let text = format!(
             "class Router:\n    size = 1\n\n    def match(self):\n{}\n    def add(self):\n{}",
             body(30),
@@ -263,14 +263,14 @@ mod tests {
     }
 
     #[test]
-    fn a_c_function_begins_with_its_type() {
+    fn c_function_starts_at_its_type() {
         let text =
             format!("/* Reads. */\nstatic int\nread_it(struct a *b,\n    int c)\n{{\n{}}}\n", body(30));
         assert_eq!(shown(&text, "c"), ["1-36 /read_it"]);
     }
 
     #[test]
-    fn long_definitions_are_cut_into_even_parts() {
+    fn long_definition_is_cut_evenly() {
         let text = format!("fn long() {{\n{}}}\n", body(148));
         assert_eq!(shown(&text, "rs"), ["1-50 /long", "51-100 /long", "101-150 /long"]);
     }
@@ -295,7 +295,7 @@ mod definition_tests {
     use super::*;
 
     #[test]
-    fn definitions_are_recognised_in_many_languages() {
+    fn definitions_are_found_in_many_languages() {
         let rows = [
             ("pub(crate) async fn follow<T>(x: T) {", "rs", Some("follow")),
             ("impl<T: Read> Policy for Limited<T> {", "rs", Some("Limited")),

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_original_comes_before_its_copies() {
+    fn original_precedes_copies() {
         let folder = tempfile::tempdir().unwrap();
         for path in ["feature/.git", "nested/.git/HEAD"] {
             let path = folder.path().join(path);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_of_a_copy_are_not_part_of_its_name() {
+    fn copy_marks_are_not_part_of_name() {
         for name in ["a/pay.py", "pay_old.py", "pay.bak.py", "Copy of pay.py", "pay copy 2.py", "pay.py.orig"]
         {
             assert_eq!(plain_name(name), "pay.py", "{name}");

@@ -262,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_found_in_identifiers_and_in_every_inflection() {
+    fn words_match_identifiers_and_inflections() {
         let matcher = Matcher::new(&FindQuery::parse("redirect")).unwrap();
         let rows = [
             ("follow_redirects(x)", Some(Fit::Word)),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn two_words_are_found_as_one_name() {
+    fn two_words_match_one_name() {
         let query = FindQuery::parse("Where does the event loop start?");
         let phrase = query.alternatives.iter().position(|other| other.stem == "eventloop").unwrap();
         let matcher = Matcher::new(&query).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_without_words_has_no_matcher() {
+    fn question_without_words_has_no_matcher() {
         assert!(Matcher::new(&FindQuery::parse("¿?")).is_none());
         assert!(Matcher::new(&FindQuery::parse("where is it?")).is_none());
     }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_project_is_asked_for_in_any_language() {
+    fn project_question_is_recognised_in_each_language() {
         for question in [
             "What does this project do?",
             "what is this",
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_it_and_what_was_done_in_it_is_searched_for() {
+    fn content_question_is_searched() {
         for question in [
             "",
             "?",

@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_asks_is_told_from_the_circumstances() {
+    fn question_words_are_split_from_context() {
         for (question, asks) in [
             ("Where are redirects followed?", "Where are redirects followed?"),
             ("How is the body kept, even after a redirect?", "How is the body kept"),

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_about_history_has_its_sessions_first() {
+    fn history_question_ranks_sessions_first() {
         let rows = [
             (vec![("s1", 0.9), ("s2", 0.4)], vec!["s1", "c1", "s2", "c2"]),
             (vec![("s1", 0.5)], vec!["c1", "s1", "c2"]),

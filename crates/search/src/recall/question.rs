@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_a_question_about_the_past_apart() {
+    fn history_question_is_parsed() {
         let asked = question("What did Claude change in `packages/web` yesterday?");
         assert_eq!((asked.agent, asked.certainty), (Some(Provider::ClaudeCode), cues::CERTAIN));
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_about_code_keeps_all_its_words() {
+    fn code_question_keeps_all_words() {
         let asked = question("Where do we parse Codex rollouts?");
         assert_eq!((asked.agent, asked.certainty), (None, cues::OPEN));
         assert_eq!(words(&asked), ["parse", "codex", "rollouts"]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_paths_globs_and_names_of_files() {
+    fn question_scopes_are_found() {
         for (text, expected) in [
             ("Show the open TODOs in src/net.rs.", vec!["src/net.rs"]),
             ("What about net.rs, ./ui/ and **/*.css?", vec!["net.rs", "ui", "**/*.css"]),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn which_session_left_the_tests_failing() {
+    fn failing_tests_question_finds_session() {
         let asked = question("Which session left the tests failing?");
         assert_eq!(words(&asked), Vec::<&str>::new());
         assert_eq!(asked.window, None);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_a_question() {
+    fn any_text_is_parsed_as_question() {
         for text in ["", "?", "。？！", "İstanbul ẞ ’", "[ ] *", "/", "a/b/c/{", "\u{1f642} 了"] {
             question(text);
         }

@@ -133,7 +133,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn paths_through_a_link_are_paths_of_the_workspace() {
+    fn linked_paths_belong_to_workspace() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("real/sub")).unwrap();

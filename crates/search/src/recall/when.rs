@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_time_in_every_language() {
+    fn times_are_parsed_in_each_language() {
         for (text, expected) in [
             ("what changed today?", "11-18 00 → 11-19 00 \"today\""),
             ("the day before yesterday", "11-16 00 → 11-17 00 \"the day before yesterday\""),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_look_like_a_time() {
+    fn lookalikes_are_not_times() {
         for text in ["was haben wir hier geändert?", "the daytoday client", "the last test", "mondays.rs", ""]
         {
             assert_eq!(window(text), None, "{text}");

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_a_question_is_about() {
+    fn question_keeps_its_subject() {
         assert_eq!(texts("How does the proxy decide which host to use?"), ["proxy", "host"]);
         assert_eq!(texts("Wie funktioniert die Anmeldung?"), ["funktioniert", "anmeldung"]);
         assert_eq!(texts("Redisのキャッシュ"), ["キャッシュ", "redis"]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_forms_of_a_word() {
+    fn word_forms_match() {
         let holds = |question: &str, text: &str| words(question)[0].find(text).is_some();
         for (word, text) in [
             ("redirects", "follow_redirect policy"),

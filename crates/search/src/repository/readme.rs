@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_heading_and_the_first_sentence() {
+    fn readme_heading_and_first_sentence_are_found() {
         let rows = [
             (
                 "# ripgrep (rg)\n------------\nripgrep is a line-oriented search tool that recursively searches the\n\
@@ -207,7 +207,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "\\PC*", lines in "([#>*`<\\[\\]()! .é\n-]|word){0,60}") {
+        fn any_text_is_parsed(text in "\\PC*", lines in "([#>*`<\\[\\]()! .é\n-]|word){0,60}") {
             parse(&text, "README");
             parse(&lines, "README");
         }

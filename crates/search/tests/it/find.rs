@@ -95,7 +95,7 @@ const COMPANION: &Files = &[
 ];
 
 #[test]
-fn the_first_finding_answers_the_question() {
+fn first_finding_answers_question() {
     let rows: [(&Files, &str, &str, u64); 11] = [
         (CLIENT, "Where are redirects followed?", "src/redirect.rs", 10),
         (CLIENT, "How does it decide which proxy to use?", "src/proxy.rs", 8),
@@ -121,7 +121,7 @@ fn the_first_finding_answers_the_question() {
 }
 
 #[test]
-fn where_nothing_answers_nothing_is_claimed() {
+fn unanswerable_question_has_no_finding() {
     let folder = tree(CLIENT);
     for question in ["Where is the kubernetes operator?", "¿?", "", "where is it?"] {
         let found = ask(folder.path(), question);
@@ -132,7 +132,7 @@ fn where_nothing_answers_nothing_is_claimed() {
 
 /// Regression: "Where is the kubernetes operator?" found "operations" without a note.
 #[test]
-fn what_only_comes_near_says_which_word_is_missing() {
+fn near_match_names_missing_word() {
     let folder = tree(&[("src/ops.rs", "/// Operations on the queue.\npub fn operation() {}\n")]);
     let found = ask(folder.path(), "Where is the kubernetes operator?");
     assert_eq!(found.missing, ["kubernetes"]);
@@ -145,7 +145,7 @@ fn what_only_comes_near_says_which_word_is_missing() {
 
 /// Regression: this question has no word that code could contain and found nothing.
 #[test]
-fn what_the_project_is_says_its_readme() {
+fn project_question_finds_readme() {
     let folder = tree(CLIENT);
     let found = ask(folder.path(), "What does this project do?");
     assert_eq!(found.findings[0].citation(), "README.md:3");
@@ -158,7 +158,7 @@ fn what_the_project_is_says_its_readme() {
 }
 
 #[test]
-fn tests_come_first_where_they_are_asked_for() {
+fn test_question_ranks_tests_first() {
     let folder = tree(CLIENT);
     let found = ask(folder.path(), "Which test checks that redirects are followed?");
     assert_eq!(found.findings[0].path(), Some("tests/redirect.rs"), "{}", found.message("?"));
@@ -166,7 +166,7 @@ fn tests_come_first_where_they_are_asked_for() {
 
 /// Files edited since the last commit rank slightly higher; after a clone, when all files are newer, none do.
 #[test]
-fn what_is_being_edited_comes_first_among_equals() {
+fn recent_edit_breaks_ties() {
     const LINE: &str = "0 1 Ada <a@b.c> 1 +0000\tcommit: x\n";
     let same = "fn redirect() {}\n";
     let folder = tree(&[("a.rs", same), ("b.rs", same), (".git/HEAD", "ref: refs/heads/main\n")]);
@@ -190,7 +190,7 @@ fn what_is_being_edited_comes_first_among_equals() {
 }
 
 #[test]
-fn ignored_hidden_binary_and_huge_files_do_no_harm() {
+fn ignored_hidden_binary_and_huge_files_are_skipped() {
     let one_line = "redirect ".repeat(300_000);
     let folder = tree(&[
         (".gitignore", "secret/\n"),
@@ -215,7 +215,7 @@ fn ignored_hidden_binary_and_huge_files_do_no_harm() {
 }
 
 #[test]
-fn a_cancelled_question_ends_at_once_with_what_it_has() {
+fn cancelled_question_returns_partial_findings() {
     let folder = tree(CLIENT);
     let workspace = Workspace::open_for(folder.path(), None).unwrap();
     let cancel = CancellationToken::new();
@@ -226,7 +226,7 @@ fn a_cancelled_question_ends_at_once_with_what_it_has() {
 }
 
 #[test]
-fn marked_files_are_decoded_and_no_mark_is_shown() {
+fn byte_order_mark_is_decoded_and_hidden() {
     let folder = tree(&[("src/token.py", "\u{feff}def load_token():\n    return 'deployment token'\n")]);
     let script = "function Update-DeploymentToken {\r\n    Write-Output 'rotated'\r\n}\r\n";
     let utf16 = |mark: [u8; 2], bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
@@ -243,7 +243,7 @@ fn marked_files_are_decoded_and_no_mark_is_shown() {
 }
 
 #[test]
-fn words_of_a_question_about_the_past_are_not_missed_in_files() {
+fn history_words_are_not_reported_missing() {
     let folder = tree(&[("web/page.ts", "let page = 1;\n")]);
     let workspace = Workspace::open_for(folder.path(), None).unwrap();
     let history = History::empty();
@@ -256,7 +256,7 @@ fn words_of_a_question_about_the_past_are_not_missed_in_files() {
 }
 
 #[test]
-fn copies_come_after_the_file_itself() {
+fn copies_rank_below_original() {
     let text = "def charge(card):\n    # retries are handled here\n    return retry(card)\n\n\ndef refund(card):\n    return undo(card)\n";
     let same = [
         "backup/src/pay.py",

@@ -189,7 +189,7 @@ fn questions_in_chinese_and_french() {
 
 /// No result is better than a wrong one.
 #[test]
-fn questions_that_no_session_matches() {
+fn question_without_match_has_no_session() {
     let shop = Shop::new();
     for question in [
         "",
@@ -212,7 +212,7 @@ fn questions_that_no_session_matches() {
 
 /// A question about code gets sessions with matching prompts, with lower scores than a question about history.
 #[test]
-fn a_question_about_code_gets_matching_sessions_and_their_files() {
+fn code_question_finds_sessions_and_files() {
     let shop = Shop::new();
     let answer = shop.ask("Where does the redirect to another origin keep the cookie?");
     let found: Vec<String> = answer.findings.iter().map(|finding| name(&finding.place)).collect();
@@ -231,7 +231,7 @@ fn a_question_about_code_gets_matching_sessions_and_their_files() {
 }
 
 #[test]
-fn reasons_are_worded_for_people() {
+fn reasons_are_readable() {
     let shop = Shop::new();
     for (question, why) in [
         (
@@ -248,7 +248,7 @@ fn reasons_are_worded_for_people() {
 
 /// Regression: line ids repeat in every session, so all sessions but the oldest counted as copies.
 #[test]
-fn every_session_of_a_day_answers() {
+fn day_question_lists_every_session() {
     let shop = Shop::new();
     let root = shop.keep.path().canonicalize().unwrap().join("shop");
     for (page, at) in [(1, "2026-11-17T20:00:00Z"), (2, "2026-11-17T08:00:00Z"), (3, "2026-11-16T08:00:00Z")]
@@ -280,7 +280,7 @@ fn every_session_of_a_day_answers() {
 }
 
 #[test]
-fn a_cancelled_search_says_that_it_was_cut() {
+fn cancelled_search_is_marked_truncated() {
     let shop = Shop::new();
     let cancel = CancellationToken::new();
     cancel.cancel();

@@ -67,7 +67,7 @@ fn link_out_of_the_workspace_confirms_nothing() {
 }
 
 #[test]
-fn notes_stay_out_of_open_code_blocks_and_are_short() {
+fn notes_are_short_and_outside_code_blocks() {
     let bench = bench();
     assert_eq!(grounding(&bench).postscript("```\ncode"), format!("\n```{UNGROUNDED}"));
     let many: Vec<_> = (1..=9).map(|line| format!("src/gone.rs:{line}")).collect();
@@ -77,7 +77,7 @@ fn notes_stay_out_of_open_code_blocks_and_are_short() {
 
 proptest! {
     #[test]
-    fn any_text_is_checked(
+    fn postscript_accepts_any_text(
         text in "([a-z]{1,8}|[ \n]|\\PC|```|~~~|- |\\(|\\)|\\[|`|src/policy.rs:9|src/gone.rs:1|session abc123:4|é|界|\r\n){0,60}",
     ) {
         let bench = bench();

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_citation_is_cited_for_its_sentence() {
+    fn citation_belongs_to_its_sentence() {
         let rows = [
             ("", "Policies follow redirects @. Timers wait.", "polici follow redirect"),
             ("", "Timers wait. Policies follow @ redirects.", "polici follow redirect"),

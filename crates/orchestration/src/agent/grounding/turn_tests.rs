@@ -101,7 +101,7 @@ fn with_history(model: Arc<Scripted>, history: Arc<History>) -> AgentLoop {
 }
 
 #[test]
-fn citations_that_cannot_be_confirmed_are_named() {
+fn unconfirmed_citations_are_named() {
     let bench = Bench::with(&FILES);
     let history = history(&bench);
     let outside = bench.root().parent().unwrap().join("outside");
@@ -164,7 +164,7 @@ const GROUNDED: Answer = |_, _, on_event| {
 };
 
 #[test]
-fn what_a_model_reads_fits_its_context_and_leaves_room_for_an_answer() {
+fn context_leaves_room_for_answer() {
     let bench = Bench::with(&FILES);
     let rows =
         [(Some(4_096), 4_096, 0), (Some(8_192), 8_192, 7), (Some(32_768), 32_768, 7), (None, 20_000, 7)];
@@ -189,7 +189,7 @@ fn what_a_model_reads_fits_its_context_and_leaves_room_for_an_answer() {
 }
 
 #[test]
-fn a_small_model_words_the_findings_and_is_offered_no_tools() {
+fn small_model_words_findings_without_tools() {
     let bench = Bench::with(&FILES);
     let no_tools = Scripted { no_tools_once_asked: true, ..Scripted::default() };
     no_tools.asked.lock().unwrap().push(ModelRequest::default());
@@ -211,7 +211,7 @@ fn a_small_model_words_the_findings_and_is_offered_no_tools() {
 
 /// Regression: a small model repeated one word for twelve minutes below correct findings.
 #[test]
-fn what_a_small_model_says_without_a_place_is_not_shown() {
+fn small_model_text_needs_a_citation() {
     let bench = Bench::with(&FILES);
     let says: [Answer; 3] = [
         |request, _, say| {
@@ -238,7 +238,7 @@ fn what_a_small_model_says_without_a_place_is_not_shown() {
 }
 
 #[test]
-fn without_findings_nothing_is_checked_and_the_prompt_is_the_question() {
+fn prompt_without_findings_is_sent_as_is() {
     let bench = Bench::with(&FILES);
     let model = script(&[|_, _, on_event| {
         on_event(speak("See `src/gone.rs:1`."));
@@ -260,7 +260,7 @@ fn without_findings_nothing_is_checked_and_the_prompt_is_the_question() {
 }
 
 #[test]
-fn a_model_that_fails_leaves_the_findings_as_the_answer() {
+fn findings_remain_when_model_fails() {
     let bench = Bench::with(&FILES);
     let fails: Answer = |_, _, _| Err(ModelError::Crashed("signal 9".to_owned()));
     let silent: Answer = |_, _, on_event| {
@@ -288,7 +288,7 @@ fn a_model_that_fails_leaves_the_findings_as_the_answer() {
 }
 
 #[test]
-fn findings_that_do_not_fit_are_shortened_until_they_do() {
+fn long_findings_are_shortened_to_fit() {
     let bench = Bench::with(&FILES);
     let model = script(&[|request, _, on_event| {
         let Some(Message::User { text }) = request.messages.last() else { return Ok(StopReason::EndTurn) };

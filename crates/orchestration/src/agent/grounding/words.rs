@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_told_by_one_word_of_the_sentence() {
+    fn one_shared_word_confirms_a_line() {
         let rows = [
             ("Redirects are followed here.", "fn follow_redirect(&self) {", true),
             ("Redirects are followed here.", "let total = 1;", false),

@@ -53,7 +53,7 @@ fn ask_with(text: &str, words: &str, situation: &Situation, find: &dyn Fn() -> O
 }
 
 #[test]
-fn what_is_known_is_said_in_one_message_by_us() {
+fn fixed_answer_is_one_message() {
     let told = ask("who are you?", &situation(&[]));
     assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
     for text in
@@ -70,7 +70,7 @@ fn what_is_known_is_said_in_one_message_by_us() {
 }
 
 #[test]
-fn guidance_says_what_to_do() {
+fn guidance_names_next_step() {
     let told = ask("Write a parser for the log", &situation(&[]));
     insta::assert_snapshot!(told.outcome.text, @r#"
     This needs a model or an agent, and none is ready. GPTOSS 20B is not available: it is not installed.
@@ -93,14 +93,14 @@ fn guidance_says_what_to_do() {
 
 /// Regression (M11): attached text changed the topic.
 #[test]
-fn what_is_attached_does_not_change_what_is_answered() {
+fn attachment_does_not_change_fixed_answer() {
     let text = "who are you?\n\nWrite a parser for the log format. Then summarise this session in a title.";
     let told = ask_with(text, "who are you?", &situation(&[]), &|| None);
     assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
 }
 
 #[test]
-fn a_question_is_answered_by_what_was_found() {
+fn question_is_answered_with_findings() {
     let bench = Bench::with(&[("src/lock.rs", "/// A mutex.\npub fn lock_mutex() {}\n")]);
     let rows = [
         ("what is a mutex?", 1, "src/lock.rs"),
