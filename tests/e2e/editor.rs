@@ -1,7 +1,10 @@
 //! `openagents acp`: an editor starts OpenAgents as its agent and talks to it over standard input and output.
 
 use anyhow::{Context, Result, ensure};
-use openagents_e2e::{server::Server, terminal::Desk};
+use openagents_e2e::{
+    server::Server,
+    terminal::{Desk, wait_until},
+};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -76,10 +79,7 @@ fn talk(desk: &Desk) -> Result<()> {
 fn editor_bridge_ends_with_the_editor() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
     talk(&desk)?;
-    while desk.folder("home").join("bridge.json").exists() {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    Ok(())
+    wait_until("the bridge ends", || !desk.folder("home").join("bridge.json").exists())
 }
 
 #[test]

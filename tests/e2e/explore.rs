@@ -1,7 +1,9 @@
 //! `openagents explore` over real workspaces and real logs: its output and how it ends.
 
-use anyhow::{Context, Result, ensure};
-use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout, is_root, json_lines, runs};
+use anyhow::{Context, Result};
+use openagents_e2e::terminal::{
+    Desk, claude_transcript, codex_rollout, is_root, json_lines, runs, wait_until,
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -159,11 +161,8 @@ fn explore_moves_an_invalid_database_aside() -> Result<()> {
     // The temporary bridge writes to the database until its process ends.
     if let Ok(announced) = fs::read(home.join(openagents_bridge::ADDRESS_FILE)) {
         let announced: Value = serde_json::from_slice(&announced)?;
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while runs(&announced["pid"].to_string())? {
-            ensure!(std::time::Instant::now() < until, "the temporary bridge does not end");
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        let pid = announced["pid"].to_string();
+        wait_until("the temporary bridge ends", || runs(&pid).is_ok_and(|runs| !runs))?;
     }
     let database = home.join(openagents_sessions::store::DATABASE_FILE);
     for suffix in ["-wal", "-shm"] {

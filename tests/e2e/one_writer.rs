@@ -5,7 +5,7 @@ use openagents_e2e::{
     agent_turn::{agent, desk},
     openai,
     server::{Client, Server},
-    terminal::{Desk, json_lines},
+    terminal::{Desk, json_lines, wait_until},
 };
 use serde_json::{Value, json};
 use std::{
@@ -147,9 +147,7 @@ fn commands_share_a_temporary_bridge() -> Result<()> {
     let ends = commands.into_iter().map(Running::end).collect::<Result<Vec<_>>>()?;
     ends.iter().for_each(|end| assert_eq!(end["status"], "complete", "{end}"));
     let home = desk.folder("home");
-    while openagents_bridge::running(&home).is_some() {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
+    wait_until("the bridge ends", || openagents_bridge::running(&home).is_none())?;
     let sessions = openagents_bridge::open_store(&home)?.sessions(10, None, None, false)?;
     assert_eq!(sessions.len(), ends.len());
     Ok(())

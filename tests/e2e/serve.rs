@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use openagents_e2e::{
     server::{Client, Server},
-    terminal::{Desk, deaf_agent, json_lines, runs},
+    terminal::{Desk, deaf_agent, json_lines, runs, wait_until},
 };
 use serde_json::{Value, json};
 use std::{
@@ -84,9 +84,7 @@ async fn second_ctrl_c_skips_the_deaf_agent() -> Result<()> {
     let (mut server, _client) = begin_with_a_deaf_agent(&desk).await?;
     server.signal("-INT")?;
     // `bridge.json` is removed first in a shutdown.
-    while desk.folder("home").join("bridge.json").exists() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    wait_until("the shutdown begins", || !desk.folder("home").join("bridge.json").exists())?;
     assert_eq!(ends_in_time(&mut server, "-INT")?, Some(130));
     Ok(())
 }

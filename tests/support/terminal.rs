@@ -126,6 +126,16 @@ pub fn runs(id: &str) -> Result<bool> {
     Ok(!state.trim().is_empty() && !state.starts_with('Z'))
 }
 
+/// Waits until `done` holds; fails after a minute, which names the test instead of stopping the whole run.
+pub fn wait_until(what: &str, done: impl Fn() -> bool) -> Result<()> {
+    let begun = std::time::Instant::now();
+    while !done() {
+        ensure!(begun.elapsed() < Duration::from_secs(60), "{what}: not within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
 /// Parses one JSON value per line.
 pub fn json_lines(bytes: &[u8]) -> Result<Vec<Value>> {
     let text = std::str::from_utf8(bytes)?;

@@ -138,7 +138,9 @@ fn detached_server_survives_idle_stop() {
     let [in_group, apart, agent, _] = ids[..] else { panic!("{said}") };
     assert!(ends(agent) && ends(in_group));
     // The agent is reaped after everything that ends with it was killed.
+    let begun = std::time::Instant::now();
     while !state(agent).is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the agent is not reaped");
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(!is_over(&state(apart)), "it is in the state {}", state(apart));

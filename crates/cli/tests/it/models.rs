@@ -123,7 +123,9 @@ fn download_with_wrong_hash_leaves_nothing() {
     assert!(code == Some(1) && text.contains("damaged"), "{text}");
     // Clients of the same bridge see why; the next bridge starts fresh.
     assert_eq!(stage.card("gpt-oss-20b")["status"]["state"], "error");
+    let begun = std::time::Instant::now();
     while openagents_bridge::running(stage.home.path()).is_some() {
+        assert!(begun.elapsed().as_secs() < 60, "the temporary bridge does not end");
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
     assert_eq!(stage.card("gpt-oss-20b")["status"]["state"], "not_downloaded");
