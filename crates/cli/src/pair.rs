@@ -31,7 +31,11 @@ async fn pair(arguments: &args::Pair) -> anyhow::Result<ExitCode> {
     let begun = client.command(DeviceCommand::Pair).await?;
     let problem = begun.network.problem.as_deref().map(output::printable);
     let code = begun.pairing.clone();
-    let code = code.with_context(|| problem.clone().unwrap_or_else(|| "there is no code".into()))?;
+    let code = code.with_context(|| {
+        problem
+            .clone()
+            .unwrap_or_else(|| "OpenAgents returned no pairing code; run `openagents pair` again".into())
+    })?;
     let asks = !arguments.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     if arguments.json {
         output::json_line(&json!({"pairing": without_drawing(&code)?}))?;

@@ -17,7 +17,7 @@
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
-//! | 5 | `generated` | tests that write the page's types and the reference |
+//! | 5 | `generated_tests` | tests that write or compare the page's types and the reference |
 
 mod devices;
 mod history;
@@ -27,7 +27,7 @@ mod sessions;
 mod settings;
 
 #[cfg(test)]
-mod generated;
+mod generated_tests;
 
 pub use devices::{
     Access, AllowedApp, AuditPage, AuditQuery, Device, DeviceCommand, DeviceName, DeviceRequest,

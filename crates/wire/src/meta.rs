@@ -42,7 +42,7 @@ pub struct UpdateMeta {
     /// When it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts: Option<i64>,
-    /// Part of a snapshot that stands for several updates; `seq` is the last one's.
+    /// Part of a snapshot: it replaces several updates, and `seq` is the number of the last one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
     /// When the last of those updates was stored, if that is another time.

@@ -65,15 +65,15 @@ fn typescript<T: ts_rs::TS>() -> String {
     T::name(&ts_rs::Config::new())
 }
 
-const NO_SESSION: &str = "-32002: there is no such session";
+const NO_SESSION: &str = "-32002: the session does not exist";
 const NO_FOLDER: &str = "-32602: the folder does not exist, or is not known and the scope is not `admin`";
 const NO_HISTORY: &str = "-32600: other agents' sessions are shown on their own computer only";
-const NO_PAST_SESSION: &str = "-32002: the agent has no such session any more";
-const NO_APPROVAL: &str = "-32002: there is no such approval, or it was answered";
-const NO_DEVICE: &str = "-32002: there is no such device";
+const NO_PAST_SESSION: &str = "-32002: the agent no longer has the session";
+const NO_APPROVAL: &str = "-32002: the approval does not exist, or was answered";
+const NO_DEVICE: &str = "-32002: the device does not exist";
 const ENDED: &str = "-32000: the request has ended";
-const NO_MODEL: &str = "-32002 (`unknown_model`): there is no such model";
-const NO_AGENT: &str = "-32002 (`unknown_agent`): there is no such agent";
+const NO_MODEL: &str = "-32002 (`unknown_model`): the model does not exist";
+const NO_AGENT: &str = "-32002 (`unknown_agent`): the agent does not exist";
 const REFUSED: &str = "-32000 (`refused`): the message says why";
 
 macro_rules! methods {
@@ -135,7 +135,7 @@ macro_rules! methods {
                 match name {
                     $($name => serde_json::from_value(params).map(Self::$method),)+
                     $($(concat!($prefix, $verb) => read_command($verb, params).map(Self::$call),)+)+
-                    _ => Err(serde::de::Error::custom("there is no such method")),
+                    _ => Err(serde::de::Error::custom("unknown method")),
                 }
             }
         }
@@ -193,7 +193,7 @@ methods! {
         "_openagents/queue/remove" Prompt QueueRemove(RemoveQueued) -> Removed:
             "Removes a prompt that waits for the running turn." [NO_SESSION];
         "_openagents/update" View ReadUpdate(UpdateQuery) -> UpdatePage:
-            "Returns a part of an update whose outputs were cut for transport." ["-32002: there is no such update"];
+            "Returns a part of an update whose outputs were cut for transport." ["-32002: the update does not exist"];
         "_openagents/markdown" View RenderMarkdown(Markdown) -> Html: "Renders Markdown as safe HTML.";
         "_openagents/delegate" Prompt Delegate(DelegateParams) -> DelegateResult:
             "Starts an agent as a delegate of a session." [NO_SESSION];

@@ -1569,7 +1569,7 @@ export type UpdateMeta = {
   seq?: number;
   /** When it was stored. */
   ts?: number;
-  /** Part of a snapshot that stands for several updates; `seq` is the last one's. */
+  /** Part of a snapshot: it replaces several updates, and `seq` is the number of the last one. */
   folded?: boolean;
   /** When the last of those updates was stored, if that is another time. */
   lastTs?: number;

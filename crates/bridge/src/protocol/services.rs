@@ -173,7 +173,7 @@ pub(crate) fn set_switch(settings: &dyn SettingsStore, change: &PrivacyChange) -
         ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == change.switch).ok_or_else(|| {
             let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
             let name = openagents_sessions::prune::head(&change.switch, 100);
-            Fault::invalid_params(format!("There is no switch {name}; there are {known}."))
+            Fault::invalid_params(format!("Unknown switch {name}. Known switches: {known}."))
         })?;
     let mut rules = ReadingRules::stored(settings);
     rules.set(switch, change.on);
@@ -234,7 +234,7 @@ mod tests {
         );
         let everything = change(json!({"switch": "everything", "on": true})).unwrap();
         let wrong = set_switch(&settings, &everything).unwrap_err().message;
-        assert!(wrong.contains("no switch everything; there are local-other-history"), "{wrong}");
+        assert!(wrong.contains("Unknown switch everything. Known switches: local-other-history"), "{wrong}");
         settings.set(READING_SETTINGS, json!("nonsense")).unwrap();
         assert_eq!(ReadingRules::stored(&settings), ReadingRules::default());
     }

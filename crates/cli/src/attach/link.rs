@@ -260,7 +260,7 @@ impl Held<'_> {
         }
     }
 
-    /// Handles a notification of ours; returns false once nobody listens.
+    /// Handles a notification of ours; returns false once the receiver is dropped.
     async fn event(&self, message: &Incoming, head: u64, position: &mut Position, shown: &mut bool) -> bool {
         if let Some(end) = message.event::<methods::SnapshotEnded>() {
             let folded = position.snapshot(end.seq);

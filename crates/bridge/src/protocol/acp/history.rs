@@ -214,7 +214,7 @@ pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
     Provider::parse(name).ok_or_else(|| {
         let known = Provider::ALL.map(Provider::as_str).join(", ");
         let name = openagents_sessions::prune::head(name, 100);
-        Fault::invalid_params(format!("There is no agent {name}; there are {known}."))
+        Fault::invalid_params(format!("Unknown agent {name}. Known agents: {known}."))
     })
 }
 
@@ -327,6 +327,9 @@ mod tests {
     fn unknown_agent_is_refused_with_known_ones() {
         assert_eq!(provider("codex").unwrap().as_str(), "codex");
         let fault = provider("nobody").unwrap_err();
-        assert!(fault.code == -32602 && fault.message.contains("no agent nobody; there are "), "{fault}");
+        assert!(
+            fault.code == -32602 && fault.message.contains("Unknown agent nobody. Known agents: "),
+            "{fault}"
+        );
     }
 }
