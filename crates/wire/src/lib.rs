@@ -17,7 +17,6 @@
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
-//! | 5 | `generated_tests` | tests that write or compare the page's types and the reference |
 
 mod devices;
 mod history;
