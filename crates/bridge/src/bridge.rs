@@ -1,36 +1,44 @@
 //! Starting and stopping a bridge.
 
 use crate::{
-    admission::{self as limits, Limits},
-    base::{config::BridgeConfig, error::BridgeError, token::Token},
-    devices::{
-        registry::Devices,
-        settings::Settings,
-        tables::{load_devices, open_store},
-        tabs::Tabs,
-    },
-    instance::InstanceLock,
-    network::{
-        state::{Network, NetworkState},
-        switches::Switches,
-    },
-    protocol::{
-        acp::{
-            past_sessions::{PastSessions, StoredHistory},
-            sessions,
-        },
-        ios::{pending, resume::Resumes},
+    acp::{
+        past_sessions::{PastSessions, StoredHistory},
         services::{Managed, Services},
+        sessions,
     },
+    config::BridgeConfig,
+    error::BridgeError,
+    instance::InstanceLock,
     server::{
         accept::{self, Gate},
         listeners::Listeners,
         state::{BackOff, Remotes, Server},
     },
 };
+use openagents_connection::{
+    admission::{self, Limits},
+    inspect::Inspector,
+};
 use openagents_core::model::SettingsStore;
+use openagents_remote::{
+    devices::{
+        registry::Devices,
+        tables::{DeviceRow, load_devices, open_store},
+        tabs::Tabs,
+    },
+    network::{
+        state::{Network, NetworkState},
+        switches::{OpenOnNetwork, Switches},
+    },
+    settings::Settings,
+    token::Token,
+};
 use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
-use openagents_transcripts::{cache::TranscriptCache, history::History, history_index::HistoryIndex};
+use openagents_transcripts::{
+    cache::TranscriptCache,
+    history::{History, TranscriptIndex},
+    history_index::HistoryIndex,
+};
 use openagents_wire::Listener;
 use std::{
     fmt, io,
@@ -104,90 +112,34 @@ impl Bridge {
         config: BridgeConfig,
         providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
     ) -> Result<Self, BridgeError> {
-        let (home, network_config, ios) = (config.home.clone(), config.network.clone(), config.ios);
-        let temporary = config.temporary;
-        let opened = run_blocking(move || {
-            let instance = InstanceLock::take(&home, temporary)?;
-            let token = Token::create(&home)?;
-            let store = open_store(&home)?;
-            let devices = load_devices(&store)?;
-            let settings = Settings::new(store.clone(), &home);
-            let lost = settings.separate_history().unwrap_or_else(|error| {
-                tracing::error!(%error, "could not separate the settings of other agents' sessions");
-                None
-            });
-            let settings: Arc<dyn SettingsStore> = Arc::new(settings);
-            let switches = Switches::load(&*settings, &network_config, ios)?;
-            let transcripts = TranscriptCache::open(&home);
-            let tabs = Tabs::load(settings.clone())
-                .map_err(|error| BridgeError::NotWritable { path: home, reason: error.to_string() })?;
-            let notices = store.notices().iter().cloned().chain(lost.map(str::to_owned)).collect::<Vec<_>>();
-            Ok((instance, token, (store, notices), (devices, tabs), settings, switches, transcripts))
-        });
         let interrupted =
-            || BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
-        let (instance, token, (store, notices), (known, tabs), settings, switches, transcripts) =
-            opened.await.unwrap_or_else(|| Err(interrupted()))?;
-        for notice in &notices {
-            tracing::warn!("{notice}");
-        }
-        limits::raise_file_handles();
-        let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, config.port));
-        let bound = TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound)));
-        let (address, listener) = bound.map_err(|error| match error.kind() {
-            io::ErrorKind::AddrInUse => BridgeError::PortBusy(config.port),
-            _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
-        })?;
-        instance.announce(address, &token.text, config.temporary)?;
-        let home = config.home.clone();
-        let network = Network::new(config.home, config.network, address, settings.clone(), switches);
-        let stored = settings.clone();
-        let opened = run_blocking(move || {
-            let (set, index) = (StoredHistory::load(&*stored), HistoryIndex::open(&home));
-            let failed = |error: &_| tracing::warn!(%error, "other agents' sessions are not indexed");
-            (set, index.inspect_err(failed).ok().map(Arc::new))
-        });
-        let (stored_history, index) = opened.await.ok_or(BridgeError::Providers)?;
-        let history = History::new(config.history, transcripts);
-        history.exclude(stored_history.settings.excluded.clone());
-        let history = Arc::new(match &index {
-            Some(index) => history.with_words(index.clone()),
-            None => history,
-        });
-        let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
-        let providers = run_blocking(move || providers(surroundings)).await;
-        let providers = providers.ok_or(BridgeError::Providers)?;
-        let models = providers.models.clone().map(Managed::models);
-        let agents = providers.agents.clone().map(Managed::agents);
-        let root = config.root.canonicalize().unwrap_or(config.root);
+            BridgeError::NotWritable { path: config.home.clone(), reason: "interrupted".to_owned() };
+        let opening = config.clone();
+        let data = run_blocking(move || Data::open(&opening)).await.unwrap_or(Err(interrupted))?;
+        admission::raise_file_handles();
+        let (address, listener) = bind(config.port).await?;
+        data.instance.announce(address, &data.token.text, config.temporary)?;
+        let (store, notices) = (data.store.clone(), data.notices);
         let connections = TaskTracker::new();
-        let devices = Devices::new(store.clone(), known, tabs, network.clone(), connections.clone());
-        let sessions = SessionRegistry::new(store.clone(), history.clone(), root);
-        let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
+        let network = Network::new(
+            config.home.clone(),
+            config.network.clone(),
+            address,
+            data.settings.clone(),
+            data.switches,
+        );
+        let devices =
+            Devices::new(store.clone(), data.devices, data.tabs, network.clone(), connections.clone());
+        let past = run_blocking({
+            let (config, settings) = (config.clone(), data.settings.clone());
+            move || OpenedHistory::open(config, settings, data.transcripts)
+        });
+        let past = past.await.ok_or(BridgeError::Providers)?;
+        let services =
+            build_services(config, store.clone(), data.settings, past, devices, network, providers).await?;
         let server = Arc::new(Server {
-            services: Arc::new(Services {
-                trust: sessions::feed(&sessions),
-                past_sessions: PastSessions::new(
-                    history,
-                    index,
-                    sessions.labels().clone(),
-                    settings.clone(),
-                    stored_history,
-                    !temporary,
-                ),
-                sessions,
-                turns,
-                inspector: Arc::default(),
-                models,
-                agents,
-                privacy: Managed::privacy(settings),
-                devices,
-                network,
-                resumes: Resumes::default(),
-                pending: pending::pending_queue(),
-                answers: TaskTracker::new(),
-            }),
-            token,
+            services: Arc::new(services),
+            token: data.token,
             back_off: BackOff::default(),
             limits: Limits::default(),
             remotes: Remotes::default(),
@@ -209,7 +161,16 @@ impl Bridge {
             tokio::spawn(accept::listen(listener, gate, server.clone())),
             tokio::spawn(network_listeners.run()),
         ];
-        Ok(Self { address, server, store, notices, instance, accepting, listeners, _guards: guards })
+        Ok(Self {
+            address,
+            server,
+            store,
+            notices,
+            instance: data.instance,
+            accepting,
+            listeners,
+            _guards: guards,
+        })
     }
 
     /// Returns the bound loopback address.
@@ -337,10 +298,134 @@ impl Bridge {
     }
 }
 
+/// What a bridge reads from its data folder before it binds a port.
+struct Data {
+    instance: InstanceLock,
+    token: Token,
+    store: Store,
+    notices: Vec<String>,
+    devices: Vec<DeviceRow>,
+    tabs: Tabs,
+    settings: Arc<dyn SettingsStore>,
+    switches: Switches,
+    transcripts: Arc<dyn TranscriptIndex>,
+}
+
+impl Data {
+    /// Locks and opens the data folder. Blocks.
+    fn open(config: &BridgeConfig) -> Result<Self, BridgeError> {
+        let home = &config.home;
+        let failed = |error: &dyn fmt::Display| BridgeError::NotWritable {
+            path: home.clone(),
+            reason: error.to_string(),
+        };
+        let instance = InstanceLock::take(home, config.temporary)?;
+        let token = Token::create(home).map_err(|error| failed(&error))?;
+        let store = open_store(home)?;
+        let devices = load_devices(&store)?;
+        let settings = Settings::new(store.clone(), home);
+        let lost = settings.separate_history().unwrap_or_else(|error| {
+            tracing::error!(%error, "could not separate the settings of other agents' sessions");
+            None
+        });
+        let settings: Arc<dyn SettingsStore> = Arc::new(settings);
+        let switches = Switches::load(&*settings, &config.network, config.ios)
+            .map_err(|OpenOnNetwork| BridgeError::OpenOnNetwork)?;
+        let tabs = Tabs::load(settings.clone()).map_err(|error| failed(&error))?;
+        let notices: Vec<String> = store.notices().iter().cloned().chain(lost.map(str::to_owned)).collect();
+        for notice in &notices {
+            tracing::warn!("{notice}");
+        }
+        let transcripts = TranscriptCache::open(home);
+        Ok(Self { instance, token, store, notices, devices, tabs, settings, switches, transcripts })
+    }
+}
+
+/// Binds the loopback port; 0 picks one.
+async fn bind(port: u16) -> Result<(SocketAddr, TcpListener), BridgeError> {
+    let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let bound = TcpListener::bind(wanted).await.and_then(|bound| Ok((bound.local_addr()?, bound)));
+    bound.map_err(|error| match error.kind() {
+        io::ErrorKind::AddrInUse => BridgeError::PortBusy(port),
+        _ => BridgeError::Listen { address: wanted, reason: error.to_string() },
+    })
+}
+
+/// The transcripts of other agents, with their index where one can be opened.
+struct OpenedHistory {
+    history: Arc<History>,
+    index: Option<Arc<HistoryIndex>>,
+    stored: StoredHistory,
+}
+
+impl OpenedHistory {
+    /// Opens the index. Blocks.
+    fn open(
+        config: BridgeConfig,
+        settings: Arc<dyn SettingsStore>,
+        transcripts: Arc<dyn TranscriptIndex>,
+    ) -> Self {
+        let stored = StoredHistory::load(&*settings);
+        let index = HistoryIndex::open(&config.home)
+            .inspect_err(|error| tracing::warn!(%error, "other agents' sessions are not indexed"))
+            .ok()
+            .map(Arc::new);
+        let history = History::new(config.history, transcripts);
+        history.exclude(stored.settings.excluded.clone());
+        let history = match &index {
+            Some(index) => history.with_words(index.clone()),
+            None => history,
+        };
+        Self { history: Arc::new(history), index, stored }
+    }
+}
+
+async fn build_services(
+    config: BridgeConfig,
+    store: Store,
+    settings: Arc<dyn SettingsStore>,
+    past: OpenedHistory,
+    devices: Arc<Devices>,
+    network: Arc<Network>,
+    providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
+) -> Result<Services, BridgeError> {
+    let OpenedHistory { history, index, stored } = past;
+    let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
+    let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
+    let models = providers.models.clone().map(Managed::models);
+    let agents = providers.agents.clone().map(Managed::agents);
+    let root = config.root.canonicalize().unwrap_or(config.root);
+    let sessions = SessionRegistry::new(store, history.clone(), root);
+    let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
+    let inspector = Arc::new(Inspector::default());
+    let ios = openagents_ios::services::Services::new(
+        sessions.clone(),
+        turns.clone(),
+        inspector.clone(),
+        devices.clone(),
+        network.clone(),
+    );
+    let labels = sessions.labels().clone();
+    Ok(Services {
+        trust: sessions::feed(&sessions),
+        past_sessions: PastSessions::new(history, index, labels, settings.clone(), stored, !config.temporary),
+        sessions,
+        turns,
+        inspector,
+        models,
+        agents,
+        privacy: Managed::privacy(settings),
+        devices,
+        network,
+        ios,
+        answers: TaskTracker::new(),
+    })
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::base::config::NetworkConfig;
+    use openagents_remote::network::switches::NetworkConfig;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     /// Starts a bridge with a temporary data folder that serves only this computer.

@@ -1,7 +1,8 @@
 //! A client of a bridge on this computer: ACP over a WebSocket, with the types of `openagents_wire`.
 
-use crate::{announced, base::token::Challenge};
+use crate::announced;
 use futures::{SinkExt, StreamExt, stream::SplitSink};
+use openagents_remote::token::Challenge;
 use openagents_wire::{ClientMeta, Command, ConnectionMeta, Event, Method};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};

@@ -1,15 +1,13 @@
 //! The parsers of untrusted bytes, one function per kind of input. They must never panic; the fuzz targets and the
 //! tests below search for inputs that make them panic.
 
-use crate::{
-    base::rpc::{self, Id, Incoming},
-    connection::socket,
-    devices::pairing,
-    network::addresses,
-    protocol::{acp, ios},
-    server::origin::Hosts,
-};
+use crate::{acp, server::origin::Hosts};
 use axum::http::{HeaderMap, HeaderValue, header};
+use openagents_connection::{
+    rpc::{self, Id, Incoming},
+    socket,
+};
+use openagents_remote::{devices::pairing, network::addresses};
 use openagents_wire::{Listener, Scope};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,7 +35,7 @@ pub fn acp_frame(bytes: &[u8]) {
 /// Parses a frame of the iOS endpoint.
 pub fn ios_frame(bytes: &[u8]) {
     if let Some((_, Incoming::Request { id, method, params })) = frame(bytes)
-        && let Err(fault) = ios::parse_call(&method, &params)
+        && let Err(fault) = openagents_ios::parse_call(&method, &params)
     {
         is_answer(&rpc::error(Some(&id), &fault), Some(&id));
     }

@@ -1,6 +1,7 @@
 //! One bridge per data folder: a lock that the process holds, and a file with the bridge's address and token.
 
-use crate::base::{error::BridgeError, token};
+use crate::error::BridgeError;
+use openagents_remote::token;
 use serde::{Deserialize, Serialize};
 use std::{
     fs::{File, OpenOptions, TryLockError},

@@ -1,56 +1,44 @@
-//! The wire: endpoints, devices, the iOS and ACP dialects, and the page.
+//! The bridge: its endpoints, the ACP dialect, and the page.
 //!
-//! **Architecture invariant:** this is the only crate that knows the wire formats of the bridge's clients.
-//!
-//! Inbound: `server` authenticates and upgrades, `connection` reads frames in order, and a dialect (`protocol`) turns
-//! each frame into a call. Outbound: a turn appends updates to the log, the session publishes them once they are on
-//! disk, and each connection's outbox sends them from its own position.
+//! `server` authenticates and upgrades, `openagents_connection` reads frames in order, and a dialect (`acp`, or
+//! `openagents_ios`) turns each frame into a call.
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers.rs` reads this table and checks every file against it.
+//! A module uses only modules of lower layers: `tests/layers` reads this table and checks every file against it.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `base` | scopes, passes, tokens, errors, configuration, JSON-RPC frames, feeds |
-//! | 2 | `admission` | limits on the connections of an address and of a device |
+//! | 1 | `config` | configuration |
+//! | 1 | `error` | errors that keep a bridge from starting |
+//! | 1 | `markdown` | Markdown as safe HTML |
 //! | 2 | `instance` | one bridge per data folder, and its address |
-//! | 2 | `tls` | certificates: our authority, the leaf, the profile for phones |
-//! | 3 | `connection` | one connection: transports, reading frames, the outbox, the inspector |
-//! | 3 | `network` | switches, addresses, names and mDNS |
-//! | 4 | `devices` | devices, pairing, access requests, audit; their tables |
-//! | 5 | `protocol` | the dialects ACP and iOS, and the services that they call |
-//! | 6 | `server` | listeners, routes, origin and token checks, the page |
-//! | 7 | `bridge` | starting and stopping |
-//! | 7 | `client` | the client of a bridge, for the command line and the window |
+//! | 3 | `acp` | the ACP dialect, and the services that its calls use |
+//! | 4 | `server` | listeners, routes, origin and token checks, the page |
+//! | 5 | `bridge` | starting and stopping |
+//! | 5 | `client` | the client of a bridge, for the command line and the window |
 
-mod admission;
-mod base;
+pub mod acp;
 mod bridge;
 pub mod client;
-mod connection;
-mod devices;
+mod config;
+mod error;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
 mod instance;
-mod network;
-mod protocol;
+mod markdown;
 mod server;
-mod tls;
 
-pub use crate::base::token::Challenge;
-pub use base::{
-    config::{BridgeConfig, NetworkConfig},
-    error::BridgeError,
-};
 pub use bridge::{Bridge, Surroundings};
-pub use devices::{
-    settings::{Settings, StoredSettings},
-    tables::open_store,
-};
+pub use config::BridgeConfig;
+pub use error::BridgeError;
 pub use instance::{ADDRESS_FILE, Announcement, Claim, announced, ask_to_hand_over, running};
-pub use network::state::NetworkState;
+pub use openagents_remote::{
+    devices::tables::open_store,
+    network::{state::NetworkState, switches::NetworkConfig},
+    settings::{Settings, StoredSettings},
+    token::Challenge,
+};
 pub use openagents_sessions::{Explore, Providers, store};
 pub use openagents_wire::{IosAccess, Listener, OpenListener};
-pub use protocol::acp;

@@ -3,16 +3,19 @@
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 17] = [
     "agents",
     "apple",
     "apple/helper",
     "bridge",
     "cli",
+    "connection",
     "core",
+    "ios",
     "llama",
     "llama/helper",
     "orchestration",
+    "remote",
     "search",
     "sessions",
     "tools",

@@ -20,7 +20,7 @@ export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
  *
  * Without TLS, no token is given to a program that has not proved that it is the bridge. But a tab that is reloaded while
  * another program answers at its address is that program's page, which can read all that is kept: so nothing that is kept
- * without TLS is valid once the bridge has ended. See `crates/bridge/src/devices/tabs.rs`.
+ * without TLS is valid once the bridge has ended. See `crates/remote/src/devices/tabs.rs`.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';

@@ -3,7 +3,7 @@ import { proven } from './proof';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** The same values as in `crates/bridge/src/base/proof.rs`. */
+/** The same values as in `crates/remote/src/token.rs`. */
 test('the page and the bridge compute the same proof', async () => {
   vi.stubGlobal('crypto', {
     subtle: crypto.subtle,

@@ -11,7 +11,7 @@ export class UnknownToken extends Error {}
 /**
  * Makes the program at this address prove that it is the bridge of `token`, before it is sent that token: any program may
  * listen at the port of a bridge that crashed. The proof is an HMAC over a nonce and the bridge's own port, keyed with the
- * SHA-256 of the token; see `crates/bridge/src/base/proof.rs`.
+ * SHA-256 of the token; see `crates/remote/src/token.rs`.
  *
  * Resolves with the bridge's port. `port` is the one that it had before, if known: a bridge at another port has not been
  * asked by this page, but by the program at this address. It differs from the page's behind a tunnel.

@@ -1,10 +1,6 @@
 //! From a socket to HTTP requests: admission, TLS and the HTTP version.
 
 use super::{router as http, state::Server};
-use crate::{
-    admission::unauthenticated::{Caller, UNAUTHENTICATED_TIME, Unauthenticated},
-    base::{config::SOCKET_BUFFER, prefix::Prefix},
-};
 use axum::{
     Router,
     body::{Body, Bytes, HttpBody},
@@ -15,6 +11,11 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use openagents_connection::{
+    admission::unauthenticated::{Caller, UNAUTHENTICATED_TIME, Unauthenticated},
+    limits::SOCKET_BUFFER,
+};
+use openagents_remote::prefix::Prefix;
 use openagents_wire::Listener;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},

@@ -1,19 +1,17 @@
 //! Authentication of a request by its token. All tokens are compared in constant time.
 
 use super::state::Server;
-use crate::{
-    admission::{DelayedRefusal, unauthenticated::Caller},
-    base::{
-        headers::{is_json, list_items},
-        pass::Pass,
-    },
-};
 use axum::{
     Json,
     body::to_bytes,
     extract::Request,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
+};
+use openagents_connection::{
+    admission::{DelayedRefusal, unauthenticated::Caller},
+    headers::{is_json, list_items},
+    pass::Pass,
 };
 use openagents_core::json_text;
 use openagents_wire::Listener;
@@ -108,8 +106,8 @@ pub(super) fn answer_with(status: StatusCode, answer: Value) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::token::Token;
     use axum::http::HeaderValue;
+    use openagents_remote::token::Token;
 
     fn token() -> Token {
         Token { text: "ab".repeat(32), file: "token".into() }

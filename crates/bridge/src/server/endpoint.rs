@@ -10,21 +10,9 @@ use super::{
     auth::{self, SUBPROTOCOL},
     state::{RemoteConnection, Server},
 };
-use crate::{
-    admission::unauthenticated::Caller,
-    base::{
-        config::ACP_FRAME,
-        error::Fault,
-        headers::{is_json, list_items, without_parameters},
-        pass::Pass,
-        rpc::{self, Incoming, Malformed},
-    },
-    connection::{
-        event_stream::StreamRefusal,
-        inspect::Peer,
-        socket::{self, Socket},
-    },
-    protocol::acp::{self, connection::Opening},
+use crate::acp::{
+    self,
+    connection::{ACP_FRAME, Opening},
 };
 use axum::{
     body::Body,
@@ -36,6 +24,16 @@ use axum::{
     },
 };
 use futures::StreamExt;
+use openagents_connection::{
+    admission::unauthenticated::Caller,
+    event_stream::StreamRefusal,
+    fault::Fault,
+    headers::{is_json, list_items, without_parameters},
+    inspect::Peer,
+    pass::Pass,
+    rpc::{self, Incoming, Malformed},
+    socket::{self, Socket},
+};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 use std::{sync::Arc, time::Duration};

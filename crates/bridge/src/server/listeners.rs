@@ -4,11 +4,8 @@
 //! busy port and renews an expiring certificate.
 
 use super::{accept, accept::Gate, state::Server};
-use crate::{
-    base::{
-        config::{self},
-        prefix::Prefix,
-    },
+use openagents_connection::pass;
+use openagents_remote::{
     network::{
         addresses::{self, Served},
         links::{self, Links},
@@ -16,6 +13,7 @@ use crate::{
         state::{Network, NetworkState},
         switches::Switches,
     },
+    prefix::Prefix,
     tls::{
         authority::Authority,
         files::AuthorityError,
@@ -115,11 +113,8 @@ impl Listeners {
         }
         if switches.lan {
             problems.extend(
-                self.certify(addresses::certificate_names(
-                    addresses.keys().copied(),
-                    config::computer_name(),
-                ))
-                .await,
+                self.certify(addresses::certificate_names(addresses.keys().copied(), pass::computer_name()))
+                    .await,
             );
         }
         let has_certificate = self.network.tls().is_some();
@@ -183,7 +178,7 @@ impl Listeners {
             let (authority, notice) = match known {
                 Some(known) => (known, None),
                 None => {
-                    let (authority, notice) = Authority::open(&home, config::computer_name(), &names, now)?;
+                    let (authority, notice) = Authority::open(&home, pass::computer_name(), &names, now)?;
                     (Arc::new(authority), notice)
                 }
             };
@@ -270,11 +265,11 @@ impl Listeners {
         let loopback = OpenListener { kind: Listener::Loopback, address: self.network.loopback };
         let open = self.open.keys().map(|(kind, address)| OpenListener { kind: *kind, address: *address });
         let leaf = self.leaf.as_ref().filter(|_| switches.lan);
-        let local = addresses::local_name(config::computer_name()).filter(|_| switches.serves());
+        let local = addresses::local_name(pass::computer_name()).filter(|_| switches.serves());
         NetworkState {
             lan: switches.lan,
             ios: switches.ios,
-            computer: config::computer_name().to_owned(),
+            computer: pass::computer_name().to_owned(),
             listeners: std::iter::once(loopback).chain(open).collect(),
             fingerprint: leaf.and(self.authority.as_ref()).map(|authority| authority.fingerprint()),
             certificate_until: leaf.map(Leaf::until),

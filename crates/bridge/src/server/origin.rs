@@ -3,11 +3,11 @@
 //! The page is never served at `localhost`. Browsers resolve that name to `::1` first, where another user of this
 //! computer may listen and could read the data that the browser stores for the page.
 
-use crate::network::{
+use axum::http::{HeaderMap, header};
+use openagents_remote::network::{
     addresses::{self, LOCAL},
     state::NetworkState,
 };
-use axum::http::{HeaderMap, header};
 use openagents_wire::Listener;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},

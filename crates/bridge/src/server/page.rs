@@ -1,6 +1,5 @@
 //! Serves the web UI that was built into `ui/dist`, with security headers.
 
-use crate::base::{config::SOCKET_BUFFER, headers::list_items};
 use axum::{
     body::{Body, Bytes, HttpBody},
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -8,6 +7,7 @@ use axum::{
 };
 use flate2::{Compression, write::GzEncoder};
 use hyper::body::{Frame, SizeHint};
+use openagents_connection::{headers::list_items, limits::SOCKET_BUFFER};
 use parking_lot::Mutex;
 use rust_embed::RustEmbed;
 use std::{

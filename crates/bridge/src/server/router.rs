@@ -6,13 +6,6 @@ use super::{
     state::Server,
     token_routes,
 };
-use crate::{
-    admission::unauthenticated::Caller,
-    base::config::UNAUTHENTICATED_FRAME,
-    connection::{mailbox::Closing, socket},
-    protocol::ios,
-    tls::profile,
-};
 use axum::{
     Extension, Router,
     extract::{Request, State},
@@ -21,6 +14,10 @@ use axum::{
     response::{IntoResponse, Redirect, Response},
     routing::any,
 };
+use openagents_connection::{
+    admission::unauthenticated::Caller, limits::UNAUTHENTICATED_FRAME, mailbox::Closing, socket,
+};
+use openagents_remote::tls::profile;
 use openagents_wire::Listener;
 use std::sync::Arc;
 
@@ -100,7 +97,7 @@ async fn ios_endpoint(
         let sentence = "This endpoint is for the OpenAgents iOS app, not for web pages.";
         return refuse(StatusCode::FORBIDDEN, sentence);
     }
-    let entry = match ios::check_access(&server.services, &caller) {
+    let entry = match openagents_ios::connection::check_access(&server.services.ios, &caller) {
         Ok(entry) => entry,
         Err(sentence) => return refuse(StatusCode::FORBIDDEN, &sentence),
     };
@@ -111,7 +108,7 @@ async fn ios_endpoint(
     if let Some(upgrade) = upgrade {
         let connections = server.connections.clone();
         connections.spawn(async move {
-            ios::serve(server.services.clone(), upgrade, caller, entry).await;
+            openagents_ios::connection::serve(server.services.ios.clone(), upgrade, caller, entry).await;
             drop(slot);
         });
     }

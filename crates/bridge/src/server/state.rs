@@ -1,23 +1,15 @@
 //! The state of the server.
 
 use super::origin::Hosts;
-use crate::{
+use crate::acp::{self, connection::Opening, services::Services};
+use openagents_connection::{
     admission::{Limits, limit_key},
-    base::{
-        pass::{Pass, Who},
-        token::Token,
-    },
-    connection::{
-        event_stream::{Reader, StreamRefusal, Streams},
-        mailbox::Target,
-        socket::{Remote, Socket},
-    },
-    devices::registry::ConnectionLease,
-    protocol::{
-        acp::{self, connection::Opening},
-        services::Services,
-    },
+    event_stream::{Reader, StreamRefusal, Streams},
+    mailbox::Target,
+    pass::{Pass, Who},
+    socket::{Remote, Socket},
 };
+use openagents_remote::{devices::registry::ConnectionLease, token::Token};
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,

@@ -6,20 +6,17 @@ use super::{
     auth::{self, answer_with, read_json, refuse},
     state::Server,
 };
-use crate::{
-    admission::unauthenticated::Caller,
-    base::{
-        config,
-        token::{self, key_id, prove},
-    },
-    devices::{audit_rows::Actor, pairing::CodeRefusal, registry::clean_name, requests::Outcome},
-};
 use axum::{
     Extension, Router,
     extract::{Request, State},
     http::StatusCode,
     response::Response,
     routing::post,
+};
+use openagents_connection::{admission::unauthenticated::Caller, pass};
+use openagents_remote::{
+    devices::{audit_rows::Actor, pairing::CodeRefusal, registry::clean_name, requests::Outcome},
+    token::{self, key_id, prove},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -111,7 +108,7 @@ async fn request_pairing(
         Ok((request, compare, expires_at)) => {
             let actor = Actor { device: None, name: clean_name(&name), address: caller.address };
             devices.record(&actor, "pair.asked", "").await;
-            let answer = json!({"request": request, "compare": compare, "computer": config::computer_name(),
+            let answer = json!({"request": request, "compare": compare, "computer": pass::computer_name(),
                 "expiresAt": expires_at});
             return Ok(answer_with(StatusCode::OK, answer));
         }
@@ -173,10 +170,10 @@ async fn wait_for_approval(
             ended("expired", "This device already has its token. Pair it again with a new code.")
         }
         Some((Outcome::Declined, _)) => {
-            ended("declined", &format!("This device was not allowed on {}.", config::computer_name()))
+            ended("declined", &format!("This device was not allowed on {}.", pass::computer_name()))
         }
         Some((Outcome::Expired | Outcome::Displaced, _)) | None => {
-            ended("expired", &format!("This device was not approved on {} in time.", config::computer_name()))
+            ended("expired", &format!("This device was not approved on {} in time.", pass::computer_name()))
         }
     })
 }

@@ -1,0 +1,167 @@
+//! Parses ACP methods into calls. Ours are in the table of `openagents_wire`.
+
+use agent_client_protocol_schema::v1::{
+    AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
+    EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, Meta,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
+};
+use openagents_connection::fault::Fault;
+use openagents_core::text::fenced;
+use openagents_sessions::{Policy, PromptContent};
+use openagents_wire::{self as wire, METHODS, PromptParamsMeta, Scope};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// A parsed request or notification.
+#[derive(Debug)]
+pub(crate) enum Call {
+    Initialize(Box<InitializeRequest>),
+    NewSession(NewSessionRequest),
+    ListSessions(ListSessionsRequest),
+    LoadSession(LoadSessionRequest),
+    ResumeSession(ResumeSessionRequest),
+    CloseSession(CloseSessionRequest),
+    DeleteSession(DeleteSessionRequest),
+    Prompt(PromptRequest),
+    Cancel(CancelNotification),
+    SetMode(SetSessionModeRequest),
+    Ours(wire::Call),
+}
+
+/// The longest prompt id that a client may choose, in bytes; a longer one is ignored.
+const PROMPT_ID_BYTES: usize = 128;
+
+type Parse = fn(Value) -> Result<Call, Fault>;
+
+/// The standard methods of this endpoint.
+const STANDARD: &[(&str, Scope, Parse)] = &[
+    (ACP.initialize, Scope::View, |params| Ok(Call::Initialize(Box::new(parse(params)?)))),
+    (ACP.session_new, Scope::Prompt, |params| Ok(Call::NewSession(parse(with_servers(params))?))),
+    (ACP.session_list, Scope::View, |params| Ok(Call::ListSessions(parse(params)?))),
+    (ACP.session_load, Scope::View, |params| Ok(Call::LoadSession(parse(with_cwd(with_servers(params)))?))),
+    (ACP.session_resume, Scope::View, |params| Ok(Call::ResumeSession(parse(with_cwd(params))?))),
+    (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(parse(params)?))),
+    // For a session without prompts; any other session needs `Admin`.
+    (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(parse(params)?))),
+    (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(parse(params)?))),
+    (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(parse(params)?))),
+    (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(parse(params)?))),
+];
+
+/// Returns the scope that a method needs.
+pub(super) fn needed_scope(name: &str) -> Result<Scope, Fault> {
+    let standard = STANDARD.iter().find(|(known, ..)| *known == name).map(|(_, needed, _)| *needed);
+    let ours = || METHODS.iter().find(|method| method.name == name).and_then(|method| method.scope);
+    standard.or_else(ours).ok_or_else(|| Fault::method_not_found(name))
+}
+
+/// Parses a call made with `scope`.
+pub(crate) fn call(name: &str, params: Value, scope: Scope) -> Result<Call, Fault> {
+    if scope < needed_scope(name)? {
+        return Err(Fault::out_of_scope(scope));
+    }
+    let params = if params.is_null() { Value::Object(Default::default()) } else { params };
+    match STANDARD.iter().find(|(known, ..)| *known == name) {
+        Some((_, _, parse_call)) => parse_call(params),
+        None => wire::Call::parse(name, params).map(Call::Ours).map_err(|error| invalid(&error)),
+    }
+}
+
+fn invalid(error: &serde_json::Error) -> Fault {
+    Fault::invalid_params(format!("Invalid params: {error}."))
+}
+
+/// Returns the session whose turn a call cancels.
+pub(crate) fn cancelled(method: &str, params: Value) -> Option<String> {
+    if method != ACP.session_cancel {
+        return None;
+    }
+    let cancel: CancelNotification = parse(params).ok()?;
+    Some(cancel.session_id.0.to_string())
+}
+
+fn parse<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+    serde_json::from_value(params).map_err(|error| invalid(&error))
+}
+
+/// Adds empty `mcpServers` if missing: we start no MCP servers, so a client may omit them.
+fn with_servers(params: Value) -> Value {
+    with(params, "mcpServers", Value::Array(Vec::new()))
+}
+
+/// Adds an empty `cwd` if missing: a stored session has its own.
+fn with_cwd(params: Value) -> Value {
+    with(params, "cwd", Value::String(String::new()))
+}
+
+fn with(mut params: Value, key: &str, default: Value) -> Value {
+    if let Some(members) = params.as_object_mut() {
+        members.entry(key).or_insert(default);
+    }
+    params
+}
+
+/// Returns the id that the client chose for its prompt.
+pub(super) fn prompt_id(id: Option<String>) -> Option<String> {
+    id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES)
+}
+
+/// Returns our part of the `_meta` of a prompt.
+pub(super) fn prompt_meta(meta: Option<&Meta>) -> Result<PromptParamsMeta, Fault> {
+    let Some(ours) = meta.and_then(|meta| meta.get("openagents")) else { return Ok(Default::default()) };
+    let ours = PromptParamsMeta::deserialize(ours)
+        .map_err(|error| Fault::invalid_params(format!("_meta.openagents: {error}")))?;
+    if let Some(options) = &ours.options {
+        options.check().map_err(Fault::invalid_params)?;
+    }
+    Ok(ours)
+}
+
+/// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.
+pub(crate) fn prompt_content(blocks: &[ContentBlock]) -> PromptContent {
+    let (mut written, mut words, mut attached) = (Vec::new(), Vec::new(), String::new());
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => {
+                written.push(text.text.as_str());
+                words.push(text.text.as_str());
+            }
+            ContentBlock::ResourceLink(link) => written.push(&link.uri),
+            ContentBlock::Resource(resource) => {
+                if let EmbeddedResourceResource::TextResourceContents(file) = &resource.resource {
+                    attached.push_str(&format!("\n\n{}\n{}", file.uri, fenced(&file.text)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let words = words.join("\n").trim().to_owned();
+    let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
+    PromptContent { words: (words != text).then_some(words), ..PromptContent::from(text) }
+}
+
+/// Returns the policy for a session that an admin creates. Other clients' sessions have the default.
+pub(super) fn policy(policy: Option<wire::Policy>) -> Policy {
+    let wire::Policy { allow_network, allow_external_llms } = policy.unwrap_or_default();
+    Policy { stays_here: allow_network == Some(false), allow_external_llms, answers: None }
+}
+
+#[cfg(test)]
+mod policy_tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn forbidding_the_network_differs_from_saying_nothing() {
+        for (sent, stays_here, allow_external_llms) in [
+            (json!({}), false, false),
+            (json!({"policy": {"allow_network": true}}), false, false),
+            (json!({"policy": {"allowNetwork": false, "allowExternalLlms": true}}), true, true),
+            (json!({"policy": {"allow_network": "?"}}), false, false),
+        ] {
+            let expected = Policy { stays_here, allow_external_llms, answers: None };
+            let ours: wire::NewSessionMeta = serde_json::from_value(sent.clone()).unwrap_or_default();
+            assert_eq!(policy(ours.policy), expected, "{sent}");
+        }
+    }
+}

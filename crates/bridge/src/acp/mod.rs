@@ -1,0 +1,20 @@
+//! The ACP endpoint: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
+
+pub(crate) mod approvals;
+pub(crate) mod calls;
+pub(crate) mod connection;
+pub(crate) mod from_wire;
+pub(crate) mod history;
+pub(crate) mod history_calls;
+pub(crate) mod past_sessions;
+pub(crate) mod requests;
+pub(crate) mod services;
+pub(crate) mod sessions;
+pub mod to_wire;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use crate::acp::connection::serve;
+#[cfg(any(test, fuzzing))]
+pub(crate) use crate::acp::from_wire::{call, cancelled};

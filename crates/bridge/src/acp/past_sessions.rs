@@ -1,0 +1,304 @@
+//! Other agents' transcripts as one part of the bridge: the user's settings and labels, read access, and changes.
+
+use super::history::{Row, provider};
+use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
+use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
+use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
+use openagents_transcripts::{
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
+    history_index::{
+        Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
+    },
+};
+use openagents_wire::{
+    ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, PastChanges, Progress,
+    Scope, SessionName, methods,
+};
+use parking_lot::Mutex;
+use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
+
+/// Time limit for finding a transcript whose label has changed.
+const LOOK_UP: Duration = Duration::from_secs(5);
+
+/// Other agents' transcripts.
+pub(crate) struct PastSessions {
+    parts: Arc<Parts>,
+    /// The user's settings, and the progress of the index.
+    state: Arc<Feed>,
+    /// Changes of the list, for clients on this machine and for devices.
+    changes: Arc<Feed>,
+    changes_for_devices: Arc<Feed>,
+}
+
+struct Parts {
+    history: Arc<History>,
+    indexer: HistoryIndexer,
+    labels: Arc<TranscriptLabels>,
+    settings: Arc<dyn SettingsStore>,
+    current: Arc<Mutex<HistorySettings>>,
+}
+
+impl fmt::Debug for PastSessions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PastSessions").field("current", &self.parts.current).finish_non_exhaustive()
+    }
+}
+
+/// The settings, as read at the start.
+#[derive(Debug)]
+pub(crate) struct StoredHistory {
+    pub(crate) settings: HistorySettings,
+    /// False if the settings could not be read. In this case all transcripts are excluded, so that excluded ones do not
+    /// reappear.
+    is_known: bool,
+}
+
+impl StoredHistory {
+    /// Reads the settings. Blocks.
+    pub(crate) fn load(settings: &dyn SettingsStore) -> Self {
+        match HistorySettings::stored(settings) {
+            Ok(settings) => Self { settings, is_known: true },
+            Err(error) => {
+                tracing::error!(%error, "could not read the settings of other agents' sessions; none are shown");
+                let excluded = ExcludedSessions::all();
+                Self { settings: HistorySettings { index: false, devices: false, excluded }, is_known: false }
+            }
+        }
+    }
+}
+
+impl PastSessions {
+    /// Follows `history`, which uses `index`. Without `follows`, nothing is watched or indexed.
+    pub(crate) fn new(
+        history: Arc<History>,
+        index: Option<Arc<HistoryIndex>>,
+        labels: Arc<TranscriptLabels>,
+        settings: Arc<dyn SettingsStore>,
+        StoredHistory { settings: current, is_known }: StoredHistory,
+        follows: bool,
+    ) -> Arc<Self> {
+        let wanted = current.index;
+        let current = Arc::new(Mutex::new(current));
+        let scanned = {
+            let (history, settings, current) = (history.clone(), settings.clone(), current.clone());
+            Box::new(move || remember_seen(&history, &*settings, &current))
+        };
+        let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
+        let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current });
+        let [state, here, devices] = [(); 3].map(|()| parts.clone());
+        let this = Self {
+            state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
+                state.state(scope)
+            }),
+            changes: Feed::new::<methods::HistoryChanged>(Scope::View, move || here.changes(true)),
+            changes_for_devices: Feed::new::<methods::HistoryChanged>(Scope::View, move || {
+                devices.changes(false)
+            }),
+            parts,
+        };
+        for feed in [&this.state, &this.changes, &this.changes_for_devices] {
+            this.parts.indexer.watch(feed.notifier());
+        }
+        Arc::new(this)
+    }
+
+    /// Returns the history for a client, or an error if the client may not read it.
+    pub(crate) fn history_for(&self, who: &Who) -> Result<History, Fault> {
+        match who {
+            Who::Local => {}
+            Who::Device(_) if self.parts.current.lock().devices => {}
+            Who::Device(_) | Who::App(_) => {
+                return Err(Fault::invalid_request(
+                    "Other agents' sessions are shown on their own computer only. Settings → History there can allow more.",
+                ));
+            }
+        }
+        Ok(History::clone(&self.parts.history))
+    }
+
+    /// Returns the row builder for a client.
+    pub(crate) fn rows_for(&self, who: &Who) -> Row {
+        self.parts.rows(*who == Who::Local)
+    }
+
+    /// Returns the feed of the user's settings and the progress of the index.
+    pub(crate) fn state(&self) -> &Arc<Feed> {
+        &self.state
+    }
+
+    /// Returns the feed of changes in the list.
+    pub(crate) fn changes_for(&self, who: &Who) -> &Arc<Feed> {
+        if *who == Who::Local { &self.changes } else { &self.changes_for_devices }
+    }
+
+    /// Changes the user's label of a transcript, and notifies the watchers of the list. Blocks.
+    pub(super) fn label(
+        &self,
+        history: &History,
+        session: &SessionKey,
+        change: impl FnOnce(&mut TranscriptLabel),
+    ) -> Result<(), Fault> {
+        let changed = self.parts.labels.change(session, change);
+        changed.map_err(|error| Fault::internal(format!("The label could not be stored: {error}.")))?;
+        let budget = Budget::within(LOOK_UP, &CancellationToken::new());
+        // A transcript that is gone keeps its label in case it comes back.
+        if let Some(row) = history.find(&session.1, Some(session.0), &budget) {
+            self.parts.indexer.report_change(row);
+        }
+        Ok(())
+    }
+
+    /// Scans for new lines now.
+    pub(crate) fn scan_soon(&self) {
+        self.parts.indexer.scan_soon();
+    }
+
+    /// Returns the progress of the index.
+    pub(crate) fn progress(&self) -> IndexProgress {
+        self.parts.indexer.progress()
+    }
+
+    /// See [`HistoryIndexer::search`]. Blocks.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        now: i64,
+        near: Option<&Path>,
+        history: &History,
+    ) -> Result<IndexedMatches, Fault> {
+        self.parts.indexer.search(query, limit, now, near, history).map_err(index_failed)
+    }
+
+    /// Changes the user's settings. When this returns, the index has dropped everything that is excluded. Blocks.
+    pub(crate) fn change(&self, change: HistoryChange) -> Result<(), Fault> {
+        let HistoryChange { index, devices, exclude, include } = change;
+        if let Some(folder) = exclude.workspace.as_ref().filter(|folder| !folder.is_absolute()) {
+            let shown = openagents_sessions::prune::head(&folder.to_string_lossy(), 200).to_owned();
+            return Err(Fault::invalid_params(format!("{shown} is not an absolute path.")));
+        }
+        let agent = |change: &ExclusionChange| change.agent.as_deref().map(provider).transpose();
+        let (left_out, included) = (agent(&exclude)?, agent(&include)?);
+        let (wanted, forgets) = {
+            let mut current = self.parts.current.lock();
+            let mut next = current.clone();
+            next.index = index.unwrap_or(next.index);
+            next.devices = devices.unwrap_or(next.devices);
+            let excluded = &mut next.excluded;
+            excluded.agents.retain(|agent| included != Some(*agent) && left_out != Some(*agent));
+            excluded.agents.extend(left_out);
+            if let Some(folder) = &include.workspace {
+                excluded.include_workspace(folder);
+            }
+            if let Some(folder) = exclude.workspace {
+                excluded.exclude_workspace(folder);
+            }
+            excluded.see();
+            next.store(&*self.parts.settings).map_err(|error| Fault::internal(error.to_string()))?;
+            self.parts.history.exclude(next.excluded.clone());
+            let forgets = next.excluded != current.excluded;
+            *current = next;
+            (current.index, forgets)
+        };
+        let forgotten = if forgets { self.parts.indexer.forget_excluded() } else { Ok(()) };
+        self.parts.indexer.set_wanted(wanted);
+        forgotten.map_err(|error| {
+            let sentence = "The sessions are excluded, but some of their text couldn't be deleted";
+            Fault::internal(format!("{sentence} ({error}). OpenAgents tries again at the next start."))
+        })
+    }
+
+    /// Ends the thread that follows transcripts, and closes its files. Blocks.
+    pub(crate) fn close(&self) {
+        self.parts.indexer.stop();
+    }
+
+    /// Deletes the index; it is rebuilt if it is switched on. Blocks.
+    pub(crate) fn clear(&self) -> Result<(), Fault> {
+        self.parts.indexer.clear().map_err(index_failed)
+    }
+}
+
+impl Parts {
+    fn rows(&self, is_here: bool) -> Row {
+        Row { labels: self.labels.all(), is_here }
+    }
+
+    /// Returns the settings for a client. Without [`Scope::Admin`], they include no excluded folders, and nothing about
+    /// transcripts while devices may not read them.
+    fn state(&self, scope: Scope) -> HistorySnapshot {
+        let mut current = self.current.lock().clone();
+        let is_shown = scope == Scope::Admin || current.devices;
+        if scope < Scope::Admin {
+            current.excluded = ExcludedSessions::default();
+        }
+        let IndexStatus { sessions, cut, bytes } =
+            if is_shown { self.indexer.status() } else { IndexStatus::default() };
+        let IndexProgress { done, total } =
+            if is_shown { self.indexer.progress() } else { IndexProgress::default() };
+        let counts = if is_shown { self.indexer.counts() } else { HashMap::new() };
+        let agent = |provider: &Provider| {
+            let SessionCounts { sessions, incomplete, why } =
+                counts.get(provider).cloned().unwrap_or_default();
+            let is_shown = sessions > 0 || current.excluded.agents.contains(provider);
+            is_shown.then(|| HistoryAgent {
+                provider: provider.as_str().to_owned(),
+                agent: provider.display_name().to_owned(),
+                sessions,
+                incomplete,
+                why,
+            })
+        };
+        HistorySnapshot {
+            index: current.index,
+            devices: current.devices,
+            excluded: ExcludedHistory {
+                agents: current.excluded.agents.iter().map(|agent| agent.as_str().to_owned()).collect(),
+                workspaces: current.excluded.workspaces.to_vec(),
+            },
+            agents: Provider::ALL.iter().filter_map(agent).collect(),
+            sessions,
+            cut,
+            bytes,
+            progress: Progress { done, total },
+        }
+    }
+
+    fn changes(&self, is_here: bool) -> PastChanges {
+        if !is_here && !self.current.lock().devices {
+            return PastChanges::default();
+        }
+        let (mut news, rows) = (self.indexer.news(), self.rows(is_here));
+        // The list may not have been scanned since the user excluded some transcripts.
+        let mut changed: Vec<Transcript> = std::mem::take(&mut news.changed).into();
+        self.history.retain_own(&mut changed);
+        let gone = |(provider, id): &SessionKey| SessionName {
+            provider: provider.as_str().to_owned(),
+            id: id.clone(),
+        };
+        PastChanges {
+            number: news.number,
+            sessions: changed.iter().map(|row| rows.row(row)).collect(),
+            removed: news.removed.iter().map(gone).collect(),
+        }
+    }
+}
+
+/// Stores the folders that excluded workspaces matched in a scan, such as worktrees that may be removed later.
+fn remember_seen(history: &History, settings: &dyn SettingsStore, current: &Mutex<HistorySettings>) {
+    let excluded = history.excluded();
+    let mut current = current.lock();
+    if current.excluded.workspaces != excluded.workspaces || current.excluded.seen == excluded.seen {
+        return;
+    }
+    let next = HistorySettings { excluded, ..current.clone() };
+    match next.store(settings) {
+        Ok(()) => *current = next,
+        Err(error) => tracing::warn!(%error, "could not store the worktrees of excluded folders"),
+    }
+}
+
+fn index_failed(error: impl fmt::Display) -> Fault {
+    Fault::internal(format!("The index of other agents' sessions failed: {error}."))
+}

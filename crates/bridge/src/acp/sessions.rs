@@ -1,0 +1,164 @@
+//! The calls that create or delete a session, change its mode, and start or stop following it.
+
+use super::{
+    calls::{Answer, Following, LONG, Methods, now},
+    from_wire::policy,
+    to_wire,
+};
+use agent_client_protocol_schema::v1::{
+    CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
+    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
+    ResumeSessionResponse, SetSessionModeRequest,
+};
+use openagents_connection::{
+    fault::Fault,
+    feed::Feed,
+    outbox::dialect::{Out, ReadFrom},
+    pass::Who,
+    rpc,
+};
+use openagents_core::trust::AgentFiles;
+use openagents_sessions::{SessionRegistry, TrustedWorkspaces, store};
+use openagents_wire::{
+    self as wire, AttachParams, AttachResult, NewSessionMeta, Scope, SnapshotMark, TrustResult,
+    TrustSnapshot, TrustedWorkspace, methods,
+};
+use serde_json::json;
+use std::{path::Path, sync::Arc};
+
+impl Methods {
+    pub(super) async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
+        // Only an admin may open an unknown folder; a device may use known ones.
+        // Nor does any other client decide which data may leave this machine.
+        let ours: NewSessionMeta = match self.lease.pass.scope() {
+            Scope::Admin => wire::ours(request.meta.as_ref()),
+            _ => NewSessionMeta::default(),
+        };
+        let cwd = match ours.open {
+            true => self.services.sessions.open_workspace(&request.cwd).await?,
+            false => self.services.sessions.admit(&request.cwd).await?,
+        };
+        let session = self.services.sessions.create_with(&cwd, policy(ours.policy)).await?;
+        let result =
+            rpc::value(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
+        Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
+    }
+
+    /// Deletes a session. Only an admin may delete a session that has prompts. A client that may prompt may delete an
+    /// empty session that it could not start.
+    pub(super) async fn delete(&self, method: &str, request: DeleteSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (scope, devices) = (self.lease.pass.scope(), &self.services.devices);
+        let is_deleted = match scope {
+            Scope::Admin => self.services.turns.delete(&session).await.map(|()| true)?,
+            _ => self.services.turns.delete_unprompted(&session).await?,
+        };
+        if !is_deleted {
+            devices.refused_call(&self.actor(), method).await;
+            return Err(Fault::out_of_scope(scope));
+        }
+        if self.lease.pass.who != Who::Local {
+            devices.record(&self.actor(), method, session.id()).await;
+        }
+        Ok(Answer::Now(rpc::value(&DeleteSessionResponse::new())))
+    }
+
+    pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes().await);
+        if modes.iter().all(|mode| *mode.id != *wanted) {
+            let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
+            let wanted = openagents_sessions::prune::head(&wanted, 100);
+            let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
+            return Err(Fault::invalid_params(message));
+        }
+        if *session.mode() != *wanted {
+            session.set_mode(&wanted).await?;
+        }
+        Ok(Answer::Now(json!({})))
+    }
+
+    /// Follows a session. A client that has missed many updates, or claims to have more than exist, gets the folded
+    /// log.
+    pub(super) async fn attach(&self, request: AttachParams) -> Result<Answer, Fault> {
+        let AttachParams { session_id, since, snapshot } = request;
+        let session = self.session(&session_id).await?;
+        let (head, waits) = (session.head(), session.queue());
+        let is_far = since > head.seq || head.seq - since > LONG;
+        let is_folded = is_far && snapshot != Some(false);
+        let result = rpc::value(&AttachResult {
+            session_id,
+            seq: head.seq,
+            running: waits.running,
+            mode: session.mode().to_string(),
+            title: session.title().map(|title| title.to_string()),
+            approvals: session.approvals(),
+            queue: to_wire::queued(&waits.queued),
+            snapshot: is_folded.then_some(SnapshotMark { seq: head.seq, since }),
+        });
+        let from = if is_folded { ReadFrom::Folded(head.seq) } else { ReadFrom::Update(since.min(head.seq)) };
+        Ok(Answer::AndFollow(result, Following { session, from, queue: Some(waits.changes) }))
+    }
+
+    pub(super) async fn detach(&self, session_id: &str) -> Result<Answer, Fault> {
+        let session = self.session(session_id).await?;
+        self.send(Out::Leave(session)).await;
+        Ok(Answer::Now(json!({})))
+    }
+
+    pub(super) async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let seq = session.head().seq;
+        Ok(Answer::After(
+            rpc::value(&LoadSessionResponse::new().modes(self.modes(&session).await)),
+            session,
+            seq,
+        ))
+    }
+
+    pub(super) async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let from = ReadFrom::Update(session.head().seq);
+        let response = ResumeSessionResponse::new().modes(self.modes(&session).await);
+        Ok(Answer::AndFollow(rpc::value(&response), Following { session, from, queue: None }))
+    }
+
+    pub(super) async fn close(&self, request: CloseSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        session.cancel();
+        self.services.turns.close(&session);
+        self.send(Out::Leave(session)).await;
+        Ok(Answer::Now(rpc::value(&CloseSessionResponse::new())))
+    }
+}
+
+// The trusted workspaces.
+
+/// Creates the feed of the trusted workspaces.
+pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {
+    let (trusted, watched) = (sessions.trusted().clone(), sessions.trusted());
+    let feed = Feed::new::<methods::TrustChanged>(Scope::View, move || snapshot(&trusted));
+    watched.watch(feed.notifier());
+    feed
+}
+
+impl Methods {
+    /// Trusts a folder with its current agent settings, which the user has `seen`.
+    pub(super) async fn trust(&self, path: &Path, seen: Option<AgentFiles>) -> Result<Answer, Fault> {
+        if self.lease.pass.who != Who::Local {
+            return Err(Fault::busy(
+                "A folder can be trusted only on the computer itself. Run `openagents workspaces trust` there.",
+            ));
+        }
+        let client = self.peer.client();
+        let by = if client.is_empty() { "a client without a name" } else { &*client };
+        let (brings, covered_by) = self.services.turns.trust(path, seen, by).await?;
+        let snapshot = snapshot(self.services.sessions.trusted());
+        now::<methods::TrustAdd>(TrustResult { snapshot, brings, covered_by })
+    }
+}
+
+fn snapshot(trusted: &TrustedWorkspaces) -> TrustSnapshot {
+    let row = |store::TrustedWorkspace { path, by, at, .. }| TrustedWorkspace { path, by, at };
+    TrustSnapshot { workspaces: trusted.list().into_iter().map(row).collect() }
+}
