@@ -198,7 +198,7 @@ mod tests {
 
     fn listed(id: &str) -> Listed {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let new = NewSession { id: id.to_owned(), cwd: "/demo".into(), mode: "codex".to_owned() };
         store.create_session(new).unwrap();
         Listed { row: store.session(id).unwrap().unwrap(), running: false, waiting: 0 }

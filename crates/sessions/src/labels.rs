@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn labels_survive_reload_until_cleared() {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let labels = TranscriptLabels::load(store.clone());
         let key = (Provider::Codex, "one".to_owned());
         labels.change(&key, |label| label.title = Some("Mine".to_owned())).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn forget_titles_erases_them_from_disk() {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let labels = TranscriptLabels::load(store.clone());
         let key = |at: u32| (Provider::Codex, format!("session-{at}"));
         for at in 0..300 {

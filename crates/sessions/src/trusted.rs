@@ -119,7 +119,7 @@ mod tests {
         let root = keep.path().canonicalize().unwrap();
         let app = root.join("app");
         std::fs::create_dir_all(app.join("part")).unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let trusted = TrustedWorkspaces::load(store.clone());
         let verdict = |folder: &Path| trusted.verdict(folder, &mut scan_folder(folder).unwrap());
         assert_eq!(verdict(&app), Verdict::Unknown);
@@ -162,7 +162,7 @@ mod tests {
         write("side/.git", &format!("gitdir: {}\n", base.join("app/.git/worktrees/side").display()));
         write("app/vendored/.git/HEAD", "ref: refs/heads/main\n");
         write("app/part/a.txt", "");
-        let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
+        let trusted = TrustedWorkspaces::load(Store::open(home.path(), "").unwrap());
         let app = base.join("app");
         trusted.trust(&app, &scan_folder(&app).unwrap(), "Window").unwrap();
         let is_trusted = |folder: &str| {
@@ -185,7 +185,7 @@ mod tests {
     fn trust_remembers_settings_of_earlier_branch() {
         let (home, keep) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let app = keep.path().canonicalize().unwrap();
-        let trusted = TrustedWorkspaces::load(Store::open(home.path(), &[]).unwrap());
+        let trusted = TrustedWorkspaces::load(Store::open(home.path(), "").unwrap());
         for text in ["{}", r#"{"mcpServers": {}}"#] {
             std::fs::write(app.join(".mcp.json"), text).unwrap();
             assert_ne!(trusted.verdict(&app, &mut scan_folder(&app).unwrap()), Verdict::Trusted);

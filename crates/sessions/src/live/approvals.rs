@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn give_up_keeps_answer_that_came_first() {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
         store.create_session(new).unwrap();
         let session = Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Arc::default()));

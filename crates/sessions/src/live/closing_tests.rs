@@ -63,7 +63,7 @@ fn finished_log_has_no_open_work() {
             last("m1"),
             last("m2"),
         ],
-        // An older log without end marks: an exploration has one message.
+        // Without end marks: an exploration has one message.
         vec![
             user("a", "c"),
             plan(RunState::Complete, &[Completed]),
@@ -169,8 +169,8 @@ fn load_withdraws_unanswered_approval() {
         store.decide_then("s".into(), change, |_| ()).unwrap();
         store.flush().unwrap();
     };
-    ask(&Store::open(home.path(), &[]).unwrap());
-    let store = Store::open(home.path(), &[]).unwrap();
+    ask(&Store::open(home.path(), "").unwrap());
+    let store = Store::open(home.path(), "").unwrap();
     let last = load(&store, "s").unwrap().unwrap().last_seq;
     let found = store.approval("approval of c").unwrap().unwrap();
     assert_eq!(found.approval.state, ApprovalState::Withdrawn);
@@ -212,7 +212,7 @@ fn routed_turn_is_open_until_final_message() {
     assert_eq!(closed(vec![user("a", "c"), routed(Inline::Answer)]), [answer]);
     assert_eq!(closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Find)]), [answer, prompt]);
     let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Find), explored()];
-    // Older logs: a question was answered by an exploration.
+    // A question was answered by an exploration.
     assert_eq!(closed(log), [answer, prompt]);
     let log = vec![user("a", "c"), routed(Inline::Find), explored(), last("m")];
     assert!(end_of(log).is_empty());
@@ -232,7 +232,7 @@ fn killed_answer_is_closed() {
 #[test]
 fn waiting_prompt_survives_long_answer() {
     let home = tempfile::tempdir().unwrap();
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
     store.create_session(new).unwrap();
     let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), user("b", "c")];
@@ -270,8 +270,8 @@ fn load_closes_call_behind_many_delegate_updates() {
         log.extend((0..2_100).map(|_| delegated(chunk("m"))));
         store.append("s", log).unwrap();
     };
-    write(&Store::open(home.path(), &[]).unwrap());
-    let store = Store::open(home.path(), &[]).unwrap();
+    write(&Store::open(home.path(), "").unwrap());
+    let store = Store::open(home.path(), "").unwrap();
     let before = store.session("s").unwrap().unwrap().last_seq;
     load(&store, "s").unwrap();
     let closing = store.updates_after("s", before, 10).unwrap();
@@ -290,61 +290,12 @@ fn load_closes_call_behind_many_delegate_updates() {
 #[test]
 fn load_closes_only_work_of_earlier_process() {
     let home = tempfile::tempdir().unwrap();
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     let new = crate::store::NewSession { id: "s".into(), cwd: "/".into(), mode: "m".into() };
     store.create_session(new).unwrap();
     store.append("s", vec![user("a", "c")]).unwrap();
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 1);
     drop(store);
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 2);
-}
-
-/// Writes a log the way a version without the open-work table did.
-fn write_as_before(home: &std::path::Path, log: &[SessionUpdate]) {
-    let mut connection = rusqlite::Connection::open(home.join(crate::store::DATABASE_FILE)).unwrap();
-    crate::store::migrate_to(&mut connection, 4, &[]).unwrap();
-    let new = "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts, last_seq) VALUES ('s', '/', 'm', 1, 2, ?1)";
-    connection.execute(new, [log.len()]).unwrap();
-    for (update, seq) in log.iter().zip(1..) {
-        let json = serde_json::to_string(update).unwrap();
-        let event = "INSERT INTO events (session_id, seq, ts, update_json) VALUES ('s', ?1, 2, ?2)";
-        connection.execute(event, rusqlite::params![seq as i64, json]).unwrap();
-    }
-}
-
-#[test]
-fn load_closes_work_of_older_version() {
-    let home = tempfile::tempdir().unwrap();
-    let mut log = vec![user("z", "c"), last("m0"), user("a", "c"), thought(), call("d", "delegate.run")];
-    log.extend((0..600).flat_map(|_| [call("c", "search.grep"), completed("x".into())]));
-    log.extend([plan(RunState::Running, &[EntryStatus::Pending]), user("b", "c")]);
-    write_as_before(home.path(), &log);
-    let store = Store::open(home.path(), &[]).unwrap();
-    let closed = load(&store, "s").unwrap().unwrap().last_seq;
-    let closing = store.updates_after("s", log.len() as u64, 10).unwrap();
-    let kinds: Vec<String> = closing
-        .iter()
-        .map(|stored| match &stored.update {
-            SessionUpdate::ToolCallUpdate(update) => update.call_id.clone(),
-            SessionUpdate::Plan(plan) => format!("{:?}", plan.state),
-            SessionUpdate::AgentMessage(message) => message.text.clone(),
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    let answer = "❌ OpenAgents ended before this answer was done.";
-    let prompt = "❌ OpenAgents ended before this was begun.";
-    assert_eq!(kinds, ["d", "Failed", answer, prompt]);
-    // The work is closed only once.
-    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, closed);
-}
-
-#[test]
-fn load_leaves_finished_older_session_alone() {
-    let home = tempfile::tempdir().unwrap();
-    write_as_before(home.path(), &[user("a", "c"), thought(), last("m")]);
-    let store = Store::open(home.path(), &[]).unwrap();
-    assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, 3);
-    store.append("s", vec![user("b", "c")]).unwrap();
-    assert_eq!(store.open_work("s").unwrap().waiting(&None), 1);
 }

@@ -540,7 +540,7 @@ mod tests {
     #[test]
     fn session_is_marked_while_updates_are_stored() {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::open(home.path(), &[]).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
         let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
         store.create_session(new).unwrap();
         let session = Arc::new(Session::new(store.session("s").unwrap().unwrap(), store, Arc::default()));

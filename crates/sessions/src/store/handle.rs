@@ -3,7 +3,7 @@
 use super::{
     approvals::{self, ApprovalChange, Asked},
     error::StoreError,
-    open::{self, Step},
+    open,
     open_work::{self, OpenWork},
     reader::{Parent, Readers, SessionRow, Stored},
     writer::{self, Appended, Job, NewSession, Write, Writer},
@@ -55,9 +55,9 @@ impl Store {
     /// Opens or creates the database in the data folder `home`. The caller ensures that no other process has it open,
     /// so that work left open in it belongs to a dead process.
     ///
-    /// `tables` are the migration steps of other owners' tables. A damaged file, or one written by a newer version, is
-    /// moved aside first; see [`Store::notices`].
-    pub fn open(home: &Path, tables: &[Step]) -> Result<Self, StoreError> {
+    /// `tables` is the SQL that creates the tables of other owners in a new database. A damaged file, or one whose version
+    /// is not supported, is moved aside first; see [`Store::notices`].
+    pub fn open(home: &Path, tables: &str) -> Result<Self, StoreError> {
         let opened = open::open(home, tables)?;
         let left_open = open_work::left_open(&opened.connection)?;
         Ok(Self {

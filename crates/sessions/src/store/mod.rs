@@ -20,10 +20,7 @@ pub(crate) use approvals::{ApprovalChange, Decided};
 pub use error::StoreError;
 pub use handle::Store;
 pub use labels::TrustedWorkspace;
-#[cfg(any(test, feature = "testing"))]
-#[doc(hidden)]
-pub use open::migrate_to;
-pub use open::{DATABASE_FILE, Step};
+pub use open::DATABASE_FILE;
 pub(crate) use open_work::{Open, OpenWork, Part};
 pub use openagents_core::{clock::now_ms, folders::create_folder};
 pub use reader::{Encoded, Marks, Parent, SessionRow, Stored, TranscriptLabel};

@@ -25,7 +25,7 @@ pub(super) struct Opened {
 }
 
 /// Opens the database in `home`. An unusable one is moved aside, never overwritten.
-pub(super) fn open(home: &Path, tables: &[Step]) -> Result<Opened, StoreError> {
+pub(super) fn open(home: &Path, tables: &str) -> Result<Opened, StoreError> {
     create_folder(home).map_err(|error| not_writable(home, &error))?;
     let path = home.join(DATABASE_FILE);
     keep_private(home, &path);
@@ -65,7 +65,7 @@ fn keep_private(home: &Path, path: &Path) {
 }
 
 enum Refusal {
-    /// The file is damaged or too new.
+    /// The file is damaged, or of a version that is not supported.
     Unusable { why: String, suffix: String },
     /// Any other error, which moving the file would not fix.
     Other(rusqlite::Error),
@@ -103,16 +103,16 @@ fn is_access(error: &rusqlite::Error) -> bool {
     )
 }
 
-fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
+fn try_open(path: &Path, tables: &str) -> Result<Connection, Refusal> {
     create_private(path);
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
-    let version = version(&connection)?;
-    let steps = all_steps(tables);
-    if version > last_version(&steps) {
+    let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if ![0, PREVIOUS, VERSION].contains(&version) {
+        let (a, age) = if version > VERSION { ("a", "newer") } else { ("an", "older") };
         return Err(Refusal::Unusable {
-            why: format!("was written by a newer version of OpenAgents (format {version})"),
-            suffix: format!("newer-{version}-{}", seconds()),
+            why: format!("was written by {a} {age} version of OpenAgents (format {version})"),
+            suffix: format!("{age}-{version}-{}", seconds()),
         });
     }
     if std::fs::metadata(path).is_ok_and(|metadata| metadata.len() <= CHECKED_BYTES) {
@@ -130,7 +130,7 @@ fn try_open(path: &Path, tables: &[Step]) -> Result<Connection, Refusal> {
     // Deleted sessions and titles are overwritten.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    apply_steps(&mut connection, &steps)?;
+    migrate(&mut connection, version, tables)?;
     Ok(connection)
 }
 
@@ -160,28 +160,26 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
     StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
 }
 
-/// One migration step.
-#[derive(Debug, Clone, Copy)]
-pub struct Step {
-    /// The resulting version. Unique across all owners of tables.
-    pub version: u32,
-    /// The SQL statements.
-    pub sql: &'static str,
-}
+/// Version of the schema, in `PRAGMA user_version`. Version 10 is upgraded; anything older is moved aside.
+const VERSION: u32 = 11;
+const PREVIOUS: u32 = 10;
+const UPGRADE: &str = "ALTER TABLE sessions DROP COLUMN tracks_work;";
 
-/// The steps of this crate's tables; the missing numbers belong to other owners. A released step never changes: add a
-/// new one instead. `PRAGMA user_version` holds the number of the last applied step.
-const STEPS: &[Step] = &[
-    Step {
-        version: 1,
-        sql: "CREATE TABLE sessions (
+const TABLES: &str = "
+    CREATE TABLE sessions (
         id TEXT PRIMARY KEY NOT NULL,
         cwd TEXT NOT NULL,
         title TEXT,
         mode TEXT NOT NULL,
         created_ts INTEGER NOT NULL,
         last_ts INTEGER NOT NULL,
-        last_seq INTEGER NOT NULL DEFAULT 0
+        last_seq INTEGER NOT NULL DEFAULT 0,
+        parent_id TEXT,
+        parent_call_id TEXT,
+        policy_json TEXT,
+        limits_json TEXT,
+        pinned INTEGER NOT NULL DEFAULT 0,
+        archived INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX sessions_by_change ON sessions (last_ts DESC, id DESC);
     CREATE TABLE events (
@@ -191,19 +189,12 @@ const STEPS: &[Step] = &[
         update_json TEXT NOT NULL,
         PRIMARY KEY (session_id, seq)
     ) STRICT;
-    CREATE TABLE transcripts (
-        path TEXT PRIMARY KEY NOT NULL,
-        size INTEGER NOT NULL,
-        mtime_ns INTEGER NOT NULL,
-        reader INTEGER NOT NULL,
-        row_json TEXT NOT NULL
-    ) STRICT;",
-    },
-    Step {
-        version: 3,
-        sql: "ALTER TABLE sessions ADD COLUMN parent_id TEXT;
-    ALTER TABLE sessions ADD COLUMN parent_call_id TEXT;
-    ALTER TABLE sessions ADD COLUMN policy_json TEXT;
+    CREATE TABLE open_work (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        seq INTEGER NOT NULL,
+        part TEXT NOT NULL,
+        PRIMARY KEY (session_id, seq, part)
+    ) STRICT, WITHOUT ROWID;
     CREATE TABLE approvals (
         id TEXT PRIMARY KEY NOT NULL,
         session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
@@ -212,7 +203,8 @@ const STEPS: &[Step] = &[
         state TEXT NOT NULL,
         answered_ts INTEGER,
         applies_once INTEGER NOT NULL DEFAULT 0,
-        approval_json TEXT NOT NULL
+        approval_json TEXT NOT NULL,
+        standing INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX approvals_by_question ON approvals (session_id, hash);
     CREATE TABLE agent_sessions (
@@ -227,37 +219,13 @@ const STEPS: &[Step] = &[
         session_id TEXT NOT NULL,
         prompt TEXT NOT NULL,
         decision_json TEXT NOT NULL
-    ) STRICT;",
-    },
-    Step { version: 4, sql: "ALTER TABLE sessions ADD COLUMN limits_json TEXT;" },
-    // Open work. For sessions from before this step, it is found when they are first opened.
-    Step {
-        version: 6,
-        sql: "ALTER TABLE sessions ADD COLUMN tracks_work INTEGER NOT NULL DEFAULT 0;
-    CREATE TABLE open_work (
-        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
-        seq INTEGER NOT NULL,
-        part TEXT NOT NULL,
-        PRIMARY KEY (session_id, seq, part)
-    ) STRICT, WITHOUT ROWID;",
-    },
-    // The transcript index moved to its own file.
-    Step { version: 7, sql: "DROP TABLE transcripts;" },
-    // Answers that are standing rules for the same command.
-    Step { version: 8, sql: "ALTER TABLE approvals ADD COLUMN standing INTEGER NOT NULL DEFAULT 0;" },
-    Step {
-        version: 9,
-        sql: "CREATE TABLE trusted_workspaces (
+    ) STRICT;
+    CREATE TABLE trusted_workspaces (
         path TEXT PRIMARY KEY NOT NULL,
         trusted_by TEXT NOT NULL,
         trusted_ts INTEGER NOT NULL,
         accepted_json TEXT NOT NULL
-    ) STRICT;",
-    },
-    Step {
-        version: 10,
-        sql: "ALTER TABLE sessions ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    ) STRICT;
     CREATE TABLE transcript_labels (
         provider TEXT NOT NULL,
         id TEXT NOT NULL,
@@ -265,44 +233,22 @@ const STEPS: &[Step] = &[
         pinned INTEGER NOT NULL,
         archived INTEGER NOT NULL,
         PRIMARY KEY (provider, id)
-    ) STRICT, WITHOUT ROWID;",
-    },
-];
+    ) STRICT, WITHOUT ROWID;";
 
-pub(super) fn all_steps(others: &[Step]) -> Vec<Step> {
-    let mut steps: Vec<Step> = STEPS.iter().chain(others).copied().collect();
-    steps.sort_by_key(|step| step.version);
-    steps
-}
-
-pub(super) fn last_version(steps: &[Step]) -> u32 {
-    steps.last().map_or(0, |step| step.version)
-}
-
-/// Reads the version of a database; 0 if it is empty.
-pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
-    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
-}
-
-/// Applies the missing steps, each in its own transaction.
-pub(super) fn apply_steps(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
-    let applied = version(connection)?;
-    for step in steps.iter().filter(|step| step.version > applied) {
-        let transaction = connection.transaction()?;
-        transaction.execute_batch(step.sql)?;
-        transaction.pragma_update(None, "user_version", step.version)?;
-        transaction.commit()?;
+/// Creates the tables of an empty database, or upgrades those of [`PREVIOUS`].
+fn migrate(connection: &mut Connection, version: u32, tables: &str) -> rusqlite::Result<()> {
+    if version == VERSION {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Applies the steps up to a version, like an older program.
-#[cfg(any(test, feature = "testing"))]
-#[doc(hidden)]
-pub fn migrate_to(connection: &mut Connection, version: u32, others: &[Step]) -> rusqlite::Result<()> {
-    let mut steps = all_steps(others);
-    steps.retain(|step| step.version <= version);
-    apply_steps(connection, &steps)
+    let transaction = connection.transaction()?;
+    if version == PREVIOUS {
+        transaction.execute_batch(UPGRADE)?;
+    } else {
+        transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(tables)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()
 }
 
 #[cfg(all(test, unix))]
@@ -319,10 +265,10 @@ mod tests {
         };
         let files = ["", "-wal", "-shm"].map(|suffix| with_suffix(&home.join(DATABASE_FILE), suffix));
         // Held open, so that the companions stay.
-        let _first = open(&home, &[]).unwrap();
+        let _first = open(&home, "").unwrap();
         open_up(&home, 0o755);
         files.iter().for_each(|file| open_up(file, 0o644));
-        let _second = open(&home, &[]).unwrap();
+        let _second = open(&home, "").unwrap();
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&home), 0o700);
         assert_eq!(files.map(|file| mode(&file)), [0o600; 3]);

@@ -239,7 +239,7 @@ impl Fold<'_> {
         if id.is_none() && !ends && (is_working || self.has(Part::Answer)) {
             return;
         }
-        // Older logs do not mark the end: an exploration or a refused turn has one message.
+        // An exploration, and a turn that was refused, has one message, even if it is not marked as the end.
         let is_refusal = message.text.starts_with("❌ ") || id.is_none();
         let ends = ends
             || self.has(Part::Exploration) && !is_working && message.findings.is_none()
@@ -317,10 +317,8 @@ pub(super) fn load_open_work(connection: &Connection, session_id: &str) -> rusql
     Ok(OpenWork(open.collect::<Result<_, _>>()?))
 }
 
-/// Returns the sessions that have open work, or whose open work is not known yet.
 pub(super) fn left_open(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
-    let mut statement = connection
-        .prepare("SELECT session_id FROM open_work UNION SELECT id FROM sessions WHERE NOT tracks_work")?;
+    let mut statement = connection.prepare("SELECT DISTINCT session_id FROM open_work")?;
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
@@ -341,20 +339,4 @@ pub(super) fn store_changes(
         transaction.prepare_cached(sql)?.execute(params![session_id, seq, part.name()])?;
     }
     Ok(())
-}
-
-/// Finds the open work of a session written by a version without this table. Reads the whole log, once.
-pub(super) fn rebuild(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<OpenWork> {
-    let mut work = OpenWork::default();
-    {
-        let mut log = transaction
-            .prepare("SELECT seq, ts, update_json FROM events WHERE session_id = ?1 ORDER BY seq")?;
-        for stored in log.query_map([session_id], read_update)? {
-            work.apply(&stored?);
-        }
-    }
-    let opened: Vec<Change> = work.0.iter().map(|open| Change::Opened(open.part, open.by.seq)).collect();
-    store_changes(transaction, session_id, &opened)?;
-    transaction.execute("UPDATE sessions SET tracks_work = 1 WHERE id = ?1", [session_id])?;
-    Ok(work)
 }

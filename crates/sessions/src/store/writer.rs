@@ -258,7 +258,7 @@ fn finish(job: Job, result: Result<Appended, StoreError>) {
 pub(super) fn create(transaction: &Transaction<'_>, session: &NewSession, now: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
-            "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts, tracks_work) VALUES (?1, ?2, ?3, ?4, ?4, 1)
+            "INSERT INTO sessions (id, cwd, mode, created_ts, last_ts) VALUES (?1, ?2, ?3, ?4, ?4)
              ON CONFLICT (id) DO NOTHING",
         )?
         .execute(params![session.id, session.cwd.to_string_lossy(), session.mode, now])?;
@@ -319,14 +319,10 @@ fn set_column(transaction: &Transaction<'_>, column: &str, id: &str, value: &str
 }
 
 fn read_end(transaction: &Transaction<'_>, session_id: &str) -> rusqlite::Result<LogEnd> {
-    let end: Option<(u64, i64, bool)> = transaction
-        .prepare_cached("SELECT last_seq, last_ts, tracks_work FROM sessions WHERE id = ?1")?
-        .query_row([session_id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let end: Option<(u64, i64)> = transaction
+        .prepare_cached("SELECT last_seq, last_ts FROM sessions WHERE id = ?1")?
+        .query_row([session_id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    let Some((seq, ts, tracks_work)) = end else { return Ok(LogEnd::default()) };
-    let work = match tracks_work {
-        true => open_work::load_open_work(transaction, session_id)?,
-        false => open_work::rebuild(transaction, session_id)?,
-    };
-    Ok(LogEnd { seq, ts, work: Arc::new(work) })
+    let Some((seq, ts)) = end else { return Ok(LogEnd::default()) };
+    Ok(LogEnd { seq, ts, work: Arc::new(open_work::load_open_work(transaction, session_id)?) })
 }

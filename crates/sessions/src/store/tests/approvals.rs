@@ -74,7 +74,7 @@ fn unheard_answer_applies_once_for_ten_minutes() {
     assert_eq!(ask(&store, "s", pending("7", "h")), ApprovalState::Pending);
     // Everything is stored and in the log.
     drop(store);
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     assert!(matches!(store.approval("4").unwrap().unwrap().approval.state, ApprovalState::Answered { .. }));
     assert_eq!(store.updates_after("s", 0, 100).unwrap().len(), 11);
     assert_eq!(decide(&store, "s", answer("unknown", "yes")), Decided::default());
@@ -211,7 +211,7 @@ fn always_is_rule_for_exact_command_until_revoked() {
     assert_eq!(ids(&store), ["3"]);
     assert_eq!(ask(&store, "s", date("6", "-u")), ApprovalState::Pending);
     drop(store);
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     assert!(is_answered(ask(&store, "s", date("7", "-R"))), "it outlives a restart");
     store.revoke_rules(None).unwrap();
     assert!(ids(&store).is_empty());

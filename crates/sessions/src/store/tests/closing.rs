@@ -93,7 +93,7 @@ fn checkpoint_moves_everything_into_database_file() {
     store.checkpoint().unwrap();
     let copy = tempfile::tempdir().unwrap();
     std::fs::copy(home.path().join(DATABASE_FILE), copy.path().join(DATABASE_FILE)).unwrap();
-    assert_eq!(numbers(&Store::open(copy.path(), &[]).unwrap(), "s"), [1, 2, 3]);
+    assert_eq!(numbers(&Store::open(copy.path(), "").unwrap(), "s"), [1, 2, 3]);
     let log = home.path().join(format!("{DATABASE_FILE}-wal"));
     assert_eq!(std::fs::metadata(log).unwrap().len(), 0);
     assert_eq!(store.append("s", vec![text("four")]).unwrap().rows[0].seq, 4);

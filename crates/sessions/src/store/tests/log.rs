@@ -11,7 +11,7 @@ fn append_numbers_updates() {
     assert_eq!(first.rows.iter().map(|row| row.seq).collect::<Vec<_>>(), [1, 2]);
     store.append("s", vec![text("three")]).unwrap();
     drop(store);
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     let after = store.updates_after("s", 1, 10).unwrap();
     assert_eq!(
         after.iter().map(|row| (row.seq, row.update.clone())).collect::<Vec<_>>(),
@@ -117,7 +117,7 @@ fn log_time_never_decreases() {
     other.execute("UPDATE events SET ts = ?1", [tomorrow]).unwrap();
     other.execute("UPDATE sessions SET last_ts = ?1", [tomorrow]).unwrap();
     drop(store);
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     store.append("s", vec![text("two")]).unwrap();
     let times: Vec<i64> = store.updates_after("s", 0, 10).unwrap().iter().map(|stored| stored.ts).collect();
     assert_eq!(times, [tomorrow, tomorrow]);

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 fn store() -> (tempfile::TempDir, Store) {
     let home = tempfile::tempdir().unwrap();
-    let store = Store::open(home.path(), &[]).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
     (home, store)
 }
 
@@ -30,4 +30,12 @@ fn text(text: &str) -> SessionUpdate {
 
 fn numbers(store: &Store, id: &str) -> Vec<u64> {
     store.updates_after(id, 0, usize::MAX >> 1).unwrap().iter().map(|stored| stored.seq).collect()
+}
+
+fn aside(home: &Path) -> PathBuf {
+    let is_aside = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.starts_with("openagents.sqlite.") && !name.ends_with("-wal") && !name.ends_with("-shm")
+    };
+    std::fs::read_dir(home).unwrap().map(|entry| entry.unwrap().path()).find(is_aside).unwrap()
 }

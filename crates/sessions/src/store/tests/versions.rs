@@ -1,97 +1,58 @@
 use super::*;
-use rusqlite::Connection;
 
 #[test]
-fn every_version_migrates_to_current() {
-    let steps = open::all_steps(&[]);
-    for taken in 0..=steps.len() {
-        let mut connection = Connection::open_in_memory().unwrap();
-        open::apply_steps(&mut connection, &steps[..taken]).unwrap();
-        assert_eq!(open::version(&connection).unwrap(), open::last_version(&steps[..taken]));
-        open::apply_steps(&mut connection, &steps).unwrap();
-        assert_eq!(open::version(&connection).unwrap(), open::last_version(&steps));
-        // Running twice changes nothing.
-        open::apply_steps(&mut connection, &steps).unwrap();
-    }
-}
-
-/// Returns the columns of the database at a version, one per line.
-fn shape(version: u32) -> String {
-    let mut connection = Connection::open_in_memory().unwrap();
-    migrate_to(&mut connection, version, &[]).unwrap();
-    let mut statement = connection
-        .prepare("SELECT m.name || '.' || c.name || ' ' || c.type FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
-        .unwrap();
-    let columns: Vec<String> =
-        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-    columns.join("\n")
-}
-
-#[test]
-fn version_one_schema_is_fixed() {
-    insta::assert_snapshot!(shape(1), @r"
-    events.session_id TEXT
-    events.seq INTEGER
-    events.ts INTEGER
-    events.update_json TEXT
-    sessions.id TEXT
-    sessions.cwd TEXT
-    sessions.title TEXT
-    sessions.mode TEXT
-    sessions.created_ts INTEGER
-    sessions.last_ts INTEGER
-    sessions.last_seq INTEGER
-    transcripts.path TEXT
-    transcripts.size INTEGER
-    transcripts.mtime_ns INTEGER
-    transcripts.reader INTEGER
-    transcripts.row_json TEXT
-    ");
-}
-
-#[test]
-fn version_three_adds_delegates_approvals_and_decisions() {
-    let (two, three) = (shape(1), shape(3));
-    let added: Vec<&str> = three.lines().filter(|line| !two.lines().any(|known| known == *line)).collect();
-    insta::assert_snapshot!(added.join("\n"), @r"
-    agent_sessions.session_id TEXT
-    agent_sessions.agent_id TEXT
-    agent_sessions.agent_session_id TEXT
-    approvals.id TEXT
-    approvals.session_id TEXT
-    approvals.agent_id TEXT
-    approvals.hash TEXT
-    approvals.state TEXT
-    approvals.answered_ts INTEGER
-    approvals.applies_once INTEGER
-    approvals.approval_json TEXT
-    decisions.id INTEGER
-    decisions.ts INTEGER
-    decisions.session_id TEXT
-    decisions.prompt TEXT
-    decisions.decision_json TEXT
-    sessions.parent_id TEXT
-    sessions.parent_call_id TEXT
-    sessions.policy_json TEXT
-    ");
-    assert_eq!(three.lines().count(), two.lines().count() + added.len());
-}
-
-#[test]
-fn steps_of_other_owners_apply_in_version_order() {
-    let other = |version, sql| Step { version, sql };
-    let others = [
-        other(5, "CREATE TABLE later (id TEXT) STRICT;"),
-        other(2, "CREATE TABLE earlier (id TEXT) STRICT;"),
-    ];
-    let steps = open::all_steps(&others);
-    let versions: Vec<_> = steps.iter().map(|step| step.version).collect();
-    assert_eq!(versions, (1..=open::last_version(&steps)).collect::<Vec<_>>());
+fn version_10_database_keeps_its_data() {
     let home = tempfile::tempdir().unwrap();
-    drop(Store::open(home.path(), &others).unwrap());
-    let store = Store::open(home.path(), &others).unwrap();
-    assert_eq!(store.notices(), Vec::<String>::new());
-    assert_eq!(store.approval("none"), Ok(None));
-    let tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('earlier', 'later')";
-    assert_eq!(store.query(|connection| connection.query_row(tables, [], |row| row.get(0))), Ok(2));
+    let old = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
+    old.execute_batch(include_str!("version_10.sql")).unwrap();
+    drop(old);
+    // The second time, it has the current version.
+    for _ in 0..2 {
+        let store = Store::open(home.path(), "").unwrap();
+        assert_eq!(store.notices(), Vec::<String>::new());
+        let row = store.session("s").unwrap().unwrap();
+        assert_eq!((row.title.as_deref(), row.mode.as_str(), row.last_seq), (Some("Fix it"), "codex", 4));
+        assert_eq!(numbers(&store, "s"), [1, 2, 3, 4]);
+        assert!(store.left_open().contains("s"));
+        assert_eq!(store.agent_session("s", "codex").unwrap().as_deref(), Some("c1"));
+        assert_eq!(store.transcript_labels().unwrap().len(), 1);
+        let kept = "SELECT (SELECT value_json FROM settings) || (SELECT name FROM devices)";
+        let kept = store.query(|connection| connection.query_row(kept, [], |row| row.get::<_, String>(0)));
+        assert_eq!(kept.unwrap(), r#"{"a":1}Phone"#);
+    }
+    let store = Store::open(home.path(), "").unwrap();
+    session(&store, "new");
+    assert_eq!(store.append("s", vec![text("more")]).unwrap().rows[0].seq, 5);
+}
+
+#[test]
+fn new_database_has_the_tables_of_an_upgraded_one() {
+    let columns = |connection: &Connection| {
+        let sql = "SELECT m.name || '.' || c.name || ' ' || c.type || ' ' || c.\"notnull\" FROM sqlite_schema m, \
+                   pragma_table_info(m.name) c WHERE m.name NOT IN ('settings', 'devices', 'audit') ORDER BY 1";
+        let mut statement = connection.prepare(sql).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<Vec<String>, _>>()
+    };
+    let upgraded = tempfile::tempdir().unwrap();
+    let old = Connection::open(upgraded.path().join(DATABASE_FILE)).unwrap();
+    old.execute_batch(include_str!("version_10.sql")).unwrap();
+    drop(old);
+    let upgraded = Store::open(upgraded.path(), "").unwrap().query(columns).unwrap();
+    assert_eq!(store().1.query(columns).unwrap(), upgraded);
+}
+
+#[test]
+fn open_moves_unsupported_versions_aside() {
+    for (version, age) in [(9, "an older"), (999, "a newer")] {
+        let (home, store) = store();
+        session(&store, "s");
+        drop(store);
+        let path = home.path().join(DATABASE_FILE);
+        Connection::open(&path).unwrap().pragma_update(None, "user_version", version).unwrap();
+        let store = Store::open(home.path(), "").unwrap();
+        let notice = format!("was written by {age} version of OpenAgents (format {version})");
+        assert!(store.notices()[0].contains(&notice), "{:?}", store.notices());
+        let kept = Connection::open(aside(home.path())).unwrap();
+        assert_eq!(kept.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0)), Ok(1));
+    }
 }
