@@ -192,7 +192,7 @@ impl Conversation {
         let Some(turn) = self.turn() else { return };
         turn.history |= message.findings.is_some() || message.summary.is_some();
         let is_final = turn.plan_id.is_some() && message.findings.is_none();
-        let ends = message.ends_turn() || is_final || turn.is_refused(message);
+        let ends = message.ends_turn() || is_final;
         turn.chars += message.text.chars().count();
         if !message.text.is_empty() {
             turn.parts.push(Part::Said { id: message.message_id.clone(), text: message.text.clone() });
@@ -259,11 +259,6 @@ impl Turn {
     fn leave_out(&mut self) {
         self.parts = vec![Part::Said { id: None, text: LEFT_OUT.to_owned() }];
         self.history = false;
-    }
-
-    /// Returns whether the turn is only a refusal, in logs older than [`AgentMessage::ended`].
-    fn is_refused(&self, message: &AgentMessage) -> bool {
-        self.parts.is_empty() && message.text.starts_with("❌ ")
     }
 
     fn messages(&self) -> Vec<Message> {

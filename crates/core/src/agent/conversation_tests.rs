@@ -237,8 +237,7 @@ fn queued_prompts_precede_their_answers() {
         prompt("two"),
         prompt("three"),
         answer("first"),
-        // An older log: the message is not marked as the end of its turn.
-        chunk("w", "Cancelled before it began."),
+        last("w", "Cancelled before it began."),
         chunk("m", "Once"),
         last("p", "The answer was cut off: the limit of 7 tokens was reached."),
         last("q", "❌ and so on"),

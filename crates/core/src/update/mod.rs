@@ -114,16 +114,10 @@ pub struct AgentMessage {
     pub late: bool,
 }
 
-/// Final messages of cancelled turns in logs older than [`AgentMessage::ended`].
-const LAST_WORDS: [&str; 3] = ["Cancelled.", "Exploration cancelled.", "Cancelled before it began."];
-
 impl AgentMessage {
     /// Returns whether a turn ends with this message, unless a later chunk has the same id.
     pub fn ends_turn(&self) -> bool {
-        self.ended
-            || self.usage.is_some()
-            || self.summary.is_some()
-            || LAST_WORDS.contains(&self.text.as_str())
+        self.ended || self.usage.is_some() || self.summary.is_some()
     }
 }
 
