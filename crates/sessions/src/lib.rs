@@ -4,7 +4,7 @@
 //! the log from its own starting number on.
 //!
 //! **Architecture invariant:** nothing here knows about wire formats, sockets or devices. A program with its own tables
-//! in the store passes their migration steps to [`store::Store::open`].
+//! in the store passes the SQL that creates them to [`store::Store::open`].
 //!
 //! # Layers
 //!
