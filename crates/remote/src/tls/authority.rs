@@ -5,8 +5,7 @@
 //!
 //! It signs only server certificates, and name constraints limit their names to `.local` names, private addresses, and
 //! the addresses that were served when the authority was created. A stolen key cannot be used to impersonate a bank to
-//! a phone that trusts the authority, or to sign mail. An authority of an older version has fewer constraints or none.
-//! It is kept, because every phone would have to install a new one; to replace it, the user moves the folder away.
+//! a phone that trusts the authority, or to sign mail. To replace the authority, the user moves the folder away.
 
 use super::{
     files::{self, AuthorityError},
@@ -39,8 +38,7 @@ pub struct Authority {
     pem: String,
     certificate: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
-    /// `None`: it may sign for any name.
-    constraints: Option<Constraints>,
+    constraints: Constraints,
     /// Seconds since the epoch.
     begins: i64,
     ends: i64,
@@ -103,38 +101,29 @@ impl Authority {
         files::write_certificate_file(&folder.join(AUTHORITY[0]), &pem)?;
         let certificate = certificate.der().clone();
         let issuer = Issuer::new(params, key);
-        let constraints = Some(constraints);
         Ok(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
-    /// Parses a certificate and its key. `None` if they are damaged or do not match.
+    /// Parses a certificate and its key. `None` if they are damaged, do not match, or have no name constraints.
     fn parse(folder: &Path, pem: String, key: &str) -> Option<Self> {
         let certificate = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?.into_owned();
         let key = KeyPair::from_pem(key).ok()?;
-        let (constraints, is_for_servers, begins, ends) = {
+        let (constraints, begins, ends) = {
             let (_, read) = x509_parser::parse_x509_certificate(&certificate).ok()?;
             if !read.is_ca() || read.public_key().raw != key.subject_public_key_info() {
                 return None;
             }
             read.verify_signature(None).ok()?;
-            let constraints = read.name_constraints().ok()?.map(|found| Constraints::parse(found.value));
-            let is_for_servers = read.extended_key_usage().ok()?.is_some();
+            let constraints = Constraints::parse(read.name_constraints().ok()??.value);
             let validity = read.validity();
-            (constraints, is_for_servers, validity.not_before.timestamp(), validity.not_after.timestamp())
+            (constraints, validity.not_before.timestamp(), validity.not_after.timestamp())
         };
-        if constraints.is_none() || !is_for_servers {
-            tracing::info!(
-                "this computer's certificate authority was made by an older version, with fewer limits; to make a new \
-                 one, which phones have to install again, quit OpenAgents and move {} away",
-                folder.display()
-            );
-        }
         let issuer = Issuer::from_ca_cert_der(&certificate, key).ok()?;
         Some(Self { folder: folder.to_owned(), pem, certificate, issuer, constraints, begins, ends })
     }
 
     pub fn permitted(&self, names: &Names) -> Names {
-        self.constraints.as_ref().map_or_else(|| names.clone(), |constraints| constraints.permitted(names))
+        self.constraints.permitted(names)
     }
 
     /// Returns a sentence about those of `names` that the authority may not sign for, if there are any.
@@ -361,29 +350,24 @@ mod tests {
     }
 
     #[test]
-    fn earlier_authority_is_kept() {
+    fn authority_without_constraints_is_moved_aside() {
         let local = rcgen::NameConstraints {
             permitted_subtrees: vec![rcgen::GeneralSubtree::DnsName("local".to_owned())],
             excluded_subtrees: Vec::new(),
         };
-        for (constraints, address, permitted) in
-            [(None, "203.0.113.9", true), (Some(local), "192.168.1.5", false)]
-        {
+        for (constraints, is_kept) in [(None, false), (Some(local), true)] {
             let home = tempfile::tempdir().unwrap();
             let now = SystemTime::now();
             let (mut params, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
-            params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
+            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
             params.name_constraints = constraints;
             params.not_after = OffsetDateTime::from_unix_timestamp(seconds(now + AUTHORITY_LIFE)).unwrap();
-            let old = params.self_signed(&key).unwrap();
+            let other = params.self_signed(&key).unwrap();
             fs::create_dir(home.path().join(FOLDER)).unwrap();
-            fs::write(file(home.path(), "ca.pem"), old.pem()).unwrap();
+            fs::write(file(home.path(), "ca.pem"), other.pem()).unwrap();
             fs::write(file(home.path(), "ca.key"), key.serialize_pem()).unwrap();
             let (authority, notice) = open(home.path(), now);
-            assert_eq!((notice, authority.certificate()), (None, old.der()));
-            let wanted = names(&[address]);
-            assert_eq!(authority.leaf(&wanted, now).unwrap().covers(&wanted, now), permitted);
-            assert_eq!(authority.outside_notice(&wanted).is_none(), permitted);
+            assert_eq!((notice.is_none(), authority.certificate() == other.der()), (is_kept, is_kept));
         }
     }
 
