@@ -96,14 +96,14 @@ pub(crate) const TASKS: usize = 50;
 /// Bytes digested at the start, for the first prompt, and at the end, for titles and recent work.
 pub(crate) const DIGEST_HEAD: u64 = 2 << 20;
 pub(crate) const DIGEST_TAIL: u64 = 1 << 20;
-/// Bytes by which the searched tail overlaps the digested one, so that no line is missed between the parts.
-pub(crate) const DIGEST_OVERLAP: i64 = 1 << 20;
+/// Lines after a call that may have its result: agents write a few records of their own in between.
+pub(crate) const RESULT_LINES: u64 = 8;
 /// Bytes of a prompt, and prompts per transcript: the first and the latest ones.
 pub(crate) const PROMPT: usize = 4 << 10;
 pub(crate) const PROMPTS: usize = 200;
 /// Bytes of a message; reasons are near the beginning. Messages per transcript, the latest ones.
 pub(crate) const MESSAGE: usize = 2 << 10;
-pub(crate) const MESSAGES: usize = 100;
+pub(crate) const MESSAGES: usize = 1000;
 /// Touched files, and commands, per transcript, so that the longest one stays small in memory.
 pub(crate) const ACTIONS: usize = 2000;
 /// Recent commands searched for the call of an ended one, if ids are missing.
@@ -115,6 +115,8 @@ pub(crate) const SEARCH_LINE: usize = 256 << 10;
 /// only the beginning: some milliseconds each. An answer says that anything beyond was not searched.
 pub(crate) const SEARCH_REST: u64 = 1 << 20;
 pub(crate) const SEARCH_LONG: usize = 200;
+/// Lines with a word per transcript, so that a common word doesn't fill memory.
+pub(crate) const WORD_LINES: usize = 1000;
 /// Bytes of a context line; copying longer ones would cost more than the search.
 pub(crate) const CONTEXT_LINE: usize = 16 << 10;
 /// Lines of a log kept as context before a match; some have no text.

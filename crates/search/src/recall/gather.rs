@@ -1,4 +1,4 @@
-//! Reads the sessions of a workspace and keeps the facts relevant to a question.
+//! The facts of a workspace's sessions that may answer a question.
 
 use super::{
     cues::{BUILDS, Cue, REASONS, TESTS},
@@ -66,7 +66,7 @@ pub(super) enum Kind {
     OpenTasks(usize),
 }
 
-/// Reads the sessions of a workspace, newest first, until a bound is reached.
+/// Reads the sessions of a workspace that may answer a question, newest first, until the budget is spent.
 pub(super) fn gather(question: &Question, workspace: &Path, history: &History, budget: &Budget) -> Gathered {
     let query = Query {
         provider: question.agent,
@@ -84,23 +84,16 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
     if question.is_general() && question.window.is_none() && !question.asks(Cue::Failed) {
         rows.truncate(limits::ALIKE);
     }
-    let found = rows.len();
-    rows.truncate(limits::SESSIONS);
-    let mut bytes = 0;
-    rows.retain(|row| {
-        bytes += std::fs::metadata(&row.file_path).map_or(0, |log| log.len());
-        bytes <= limits::BYTES
-    });
-    let cut = rows.len() < found || listing.timed_out || listing.unread > 0;
+    let words = history.word_lines(&question.literals());
+    let cut = listing.timed_out || listing.unread > 0 || words.as_ref().is_some_and(|words| words.truncated);
     let scope = WorktreeScope::new(workspace);
-    let pattern = question.pattern();
     let read = |places: &mut Places, at: usize| {
         let row = &rows[at];
         let mut session = Session::new(question, row);
-        let worth = !session.title_hits.is_empty()
-            || pattern.as_ref().is_none_or(|pattern| history.may_hold(row, pattern));
-        // A missing transcript has no facts.
-        if worth && let Ok(digest) = history.digest_untitled(row, budget) {
+        // A missing transcript has no lines and no facts.
+        let lines = words.as_ref().map(|words| history.lines_with(words, row, budget).unwrap_or_default());
+        let may_answer = !session.title_hits.is_empty() || lines.as_ref().is_none_or(|it| !it.is_empty());
+        if may_answer && let Ok(digest) = history.digest_with_lines(row, &lines.unwrap_or_default(), budget) {
             session.add_digest(question, &digest, places);
         }
         (!budget.spent()).then_some(session)

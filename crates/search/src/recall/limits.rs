@@ -3,12 +3,8 @@
 /// Sessions in an answer, and files of those sessions.
 pub(super) const FINDINGS: usize = 10;
 pub(super) const FILES: usize = 200;
-/// Sessions read per question, newest first.
-pub(super) const SESSIONS: usize = 400;
 /// Sessions if only their time distinguishes them: the newest suffice.
 pub(super) const ALIKE: usize = 40;
-/// Bytes of all their transcripts, so that a few huge ones do not use up the time.
-pub(super) const BYTES: u64 = 512 << 20;
 /// Characters of a prompt, an answer or a command: two lines of a terminal.
 pub(super) const TEXT: usize = 200;
 /// Facts in an excerpt, and their minimum score relative to the best.

@@ -9,7 +9,7 @@ use super::{
 use jiff::Zoned;
 use openagents_core::terms::Language;
 use openagents_transcripts::history::Provider;
-use regex::{Regex, bytes};
+use regex::Regex;
 use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 
 /// A parsed question. Parsing never fails: text that is not understood becomes a search word.
@@ -94,17 +94,17 @@ impl Question {
         self.cues.contains(&cue)
     }
 
-    /// Returns the pattern that a relevant raw transcript must match; `None` if any transcript may be relevant.
-    pub(super) fn pattern(&self) -> Option<bytes::Regex> {
-        let scopes: Option<Vec<&str>> = self.scopes.iter().map(Scope::literal).collect();
-        let literals = self.words.iter().flat_map(Word::stems).chain(scopes?);
-        // JSON may contain non-ASCII characters in escaped form.
-        let forms = literals.flat_map(|literal| [regex::escape(literal), regex::escape(&escaped(literal))]);
-        let forms: Vec<String> = forms.collect();
-        if forms.is_empty() {
-            return None;
+    /// Returns texts at least one of which is in every relevant transcript; empty if any transcript may be relevant. A
+    /// trailing space ends a word.
+    pub(super) fn literals(&self) -> Vec<String> {
+        let subjects = [(Cue::Build, cues::BUILDS), (Cue::Test, cues::TESTS)];
+        let commands = subjects.into_iter().filter(|(cue, _)| self.asks(*cue) && self.asks(Cue::Failed));
+        if self.is_general() {
+            return commands.flat_map(|(_, commands)| commands.split('|')).map(str::to_owned).collect();
         }
-        bytes::RegexBuilder::new(&forms.join("|")).case_insensitive(true).build().ok()
+        let files: Option<Vec<&str>> = self.scopes.iter().map(Scope::literal).collect();
+        let Some(files) = files else { return Vec::new() };
+        self.words.iter().flat_map(Word::literals).chain(files.into_iter().map(str::to_owned)).collect()
     }
 
     /// Returns whether it contains neither words nor files.
@@ -162,15 +162,6 @@ fn normal(text: &str) -> String {
     let mut normal = text.trim_end_matches(end).to_lowercase().replace('’', "'");
     normal.push('?');
     normal
-}
-
-/// Returns a text with its non-ASCII characters escaped as in JSON.
-fn escaped(text: &str) -> String {
-    let escape = |unit: u16| match u8::try_from(unit) {
-        Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
-        _ => format!("\\u{unit:04x}"),
-    };
-    text.encode_utf16().map(escape).collect()
 }
 
 fn blank(text: &mut String, range: &Range<usize>) {

@@ -93,9 +93,12 @@ impl Word {
         Self { text: word.to_owned(), stems, own }
     }
 
-    /// Returns the stems, in lower case; a matching text contains at least one of them.
-    pub(super) fn stems(&self) -> impl Iterator<Item = &str> {
-        self.stems.iter().map(String::as_str)
+    /// Returns texts at least one of which is in every matching text; a trailing space ends a word.
+    pub(super) fn literals(&self) -> impl Iterator<Item = String> {
+        self.stems.iter().flat_map(|stem| {
+            let is_whole = stem.chars().count() < limits::STEM && !stem.starts_with(is_unspaced);
+            if is_whole { vec![format!("{stem} "), format!("{stem}s ")] } else { vec![stem.clone()] }
+        })
     }
 
     /// Returns the byte offset of the first occurrence in a lower-case text, and whether it is the word itself rather

@@ -5,7 +5,10 @@
 use jiff::Zoned;
 use openagents_core::{CancellationToken, budget::Budget, update::Place};
 use openagents_search::recall::{Recall, recall};
-use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider};
+use openagents_transcripts::{
+    history::{ExcludedSessions, History, HistoryRoots, MemoryIndex, Provider},
+    history_index::HistoryIndex,
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -31,15 +34,16 @@ const TOKEN: &str = "claude 11";
 const ORDERS: &str = "codex 12";
 
 struct Shop {
-    keep: tempfile::TempDir,
+    _folder: tempfile::TempDir,
+    base: PathBuf,
     history: History,
 }
 
 impl Shop {
     /// Copies the fixture transcripts, which ran in `/w/shop`, next to a workspace with a second worktree.
     fn new() -> Self {
-        let keep = tempfile::tempdir().unwrap();
-        let base = keep.path().canonicalize().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
         let write = |path: &str, text: String| {
             let path = base.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -63,13 +67,42 @@ impl Shop {
         let roots = HistoryRoots::default()
             .with(Provider::Codex, base.join("codex"))
             .with(Provider::ClaudeCode, base.join("claude"));
-        Self { keep, history: History::new(roots, Arc::new(MemoryIndex::default())) }
+        Self { _folder: folder, base, history: History::new(roots, Arc::new(MemoryIndex::default())) }
+    }
+
+    /// Indexes the transcripts that there are.
+    fn indexed(mut self) -> Self {
+        let index = HistoryIndex::open(&self.base.join("home")).unwrap();
+        index.update(&self.history, &CancellationToken::new(), &mut |_| true).unwrap();
+        self.history = self.history.with_words(Arc::new(index));
+        self
+    }
+
+    /// Writes a transcript of Claude Code with these messages, and tool output of `filler` bytes after each.
+    fn write_long(&self, number: u32, prompts: &[&str], filler: usize) {
+        let id = format!("c1a0de00-0000-4000-8000-{number:012}");
+        let line = |kind: &str, content: Value| {
+            let message = json!({"role": kind, "content": content});
+            let (root, at) = (self.base.join("shop"), "2026-11-17T20:00:00Z");
+            json!({"type": kind, "sessionId": id, "cwd": root, "timestamp": at, "message": message})
+                .to_string()
+        };
+        let mut log = String::new();
+        for prompt in prompts {
+            log += &(line("user", (*prompt).into()) + "\n");
+            for _ in 0..filler / 100_000 {
+                let output =
+                    json!([{"type": "tool_result", "tool_use_id": "t", "content": "x ".repeat(50_000)}]);
+                log += &(line("user", output) + "\n");
+            }
+        }
+        fs::write(self.base.join(format!("claude/projects/-w-shop/{id}.jsonl")), log).unwrap();
     }
 
     fn ask(&self, question: &str) -> Recall {
         let now: Zoned = NOW.parse().unwrap();
         let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
-        recall(question, &self.keep.path().join("shop"), &self.history, &now, &budget)
+        recall(question, &self.base.join("shop"), &self.history, &now, &budget)
     }
 }
 
@@ -250,7 +283,7 @@ fn reasons_are_readable() {
 #[test]
 fn day_question_lists_every_session() {
     let shop = Shop::new();
-    let root = shop.keep.path().canonicalize().unwrap().join("shop");
+    let root = shop.base.join("shop");
     for (page, at) in [(1, "2026-11-17T20:00:00Z"), (2, "2026-11-17T08:00:00Z"), (3, "2026-11-16T08:00:00Z")]
     {
         let id = format!("c1a0de00-0000-4000-8000-{:012}", 900 + page);
@@ -267,7 +300,7 @@ fn day_question_lists_every_session() {
             line("a1", "assistant", edit),
             line("u2", "user", done),
         ];
-        let path = shop.keep.path().join(format!("claude/projects/-w/{id}.jsonl"));
+        let path = shop.base.join(format!("claude/projects/-w/{id}.jsonl"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, log.join("\n") + "\n").unwrap();
     }
@@ -286,13 +319,51 @@ fn cancelled_search_is_marked_truncated() {
     cancel.cancel();
     let budget = Budget::within(Duration::from_secs(60), &cancel);
     let now: Zoned = NOW.parse().unwrap();
-    let answer =
-        recall("why did we drop Redis?", &shop.keep.path().join("shop"), &shop.history, &now, &budget);
+    let answer = recall("why did we drop Redis?", &shop.base.join("shop"), &shop.history, &now, &budget);
     assert_eq!((answer.findings.len(), answer.truncated), (0, true));
 }
 
-fn check(rows: &[Row]) {
+#[test]
+fn recall_finds_middle_of_long_log() {
+    let write = || {
+        let shop = Shop::new();
+        let prompts = ["Start", "Rotate the zeppelin keys because they leaked", "Go on", "Thanks"];
+        shop.write_long(30, &prompts, 3_000_000);
+        shop
+    };
+    for (shop, way) in [(write(), "whole logs"), (write().indexed(), "index")] {
+        let findings = shop.ask("Why did we rotate the zeppelin keys?").findings;
+        let found: Vec<_> = findings.iter().map(|finding| (name(&finding.place), finding.start)).collect();
+        assert_eq!(found, [("claude 30".to_owned(), 32)], "{way}");
+        assert!(findings[0].excerpt.contains("because they leaked"), "{way}: {}", findings[0].excerpt);
+    }
+}
+
+#[test]
+fn recall_finds_lines_after_indexed_ones() {
     let shop = Shop::new();
+    shop.write_long(30, &["Start"], 0);
+    let shop = shop.indexed();
+    shop.write_long(30, &["Start", "Rotate the zeppelin keys"], 0);
+    let found = shop.ask("When did we rotate the zeppelin keys?").findings;
+    assert_eq!(found.iter().map(|it| name(&it.place)).collect::<Vec<_>>(), ["claude 30"]);
+}
+
+#[test]
+fn recall_skips_sessions_excluded_after_indexing() {
+    let shop = Shop::new().indexed();
+    assert!(!shop.ask("why did we drop Redis?").findings.is_empty());
+    let agents = vec![Provider::ClaudeCode];
+    shop.history.exclude(ExcludedSessions { agents, ..ExcludedSessions::default() });
+    assert_eq!(shop.ask("why did we drop Redis?").findings, []);
+}
+
+fn check(rows: &[Row]) {
+    check_in(&Shop::new(), rows);
+    check_in(&Shop::new().indexed(), rows);
+}
+
+fn check_in(shop: &Shop, rows: &[Row]) {
     let mut wrong = String::new();
     for (question, sessions, line, holds) in rows {
         let answer = shop.ask(question);

@@ -3,7 +3,6 @@
 use super::{
     action::{Outcome, Task, TaskChange},
     event::{Event, EventKind, TouchedFile},
-    lines::OpenLog,
     logs::History,
     read::Span,
     title,
@@ -11,10 +10,9 @@ use super::{
 };
 use crate::limits;
 use openagents_core::budget::Budget;
-use regex::bytes::Regex;
 use std::{
-    collections::BTreeMap,
-    io::{self, Read, Seek, SeekFrom},
+    collections::{BTreeMap, BTreeSet},
+    io,
     ops::ControlFlow,
 };
 
@@ -42,44 +40,27 @@ pub struct Digest {
 impl History {
     /// Reduces a transcript, including its title, which needs a second pass over the log.
     pub fn digest(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
-        let mut digest = self.digest_untitled(transcript, budget)?;
+        let mut digest = self.digest_with_lines(transcript, &BTreeSet::new(), budget)?;
         digest.title = self.given_title(transcript, budget);
         Ok(digest)
     }
 
-    /// Reduces a transcript without its title.
-    pub fn digest_untitled(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Digest> {
+    /// Reduces a transcript without its title. A long one is read at both ends, and in these lines between them.
+    pub fn digest_with_lines(
+        &self,
+        transcript: &Transcript,
+        lines: &BTreeSet<u64>,
+        budget: &Budget,
+    ) -> io::Result<Digest> {
         let mut digest = Digest::default();
         let span = Span { bytes: limits::DIGEST_HEAD, tail_bytes: limits::DIGEST_TAIL, ..Span::default() };
-        let end = self.read_transcript(transcript, span, budget, &mut |event| {
+        let end = self.read_with_lines(transcript, span, lines, budget, &mut |event| {
             digest.add(event, transcript.subagent);
             ControlFlow::Continue(())
         })?;
         digest.omitted = end.bad_lines + end.long_lines;
         digest.partial = end.capped || end.stopped;
         Ok(digest)
-    }
-
-    /// Returns false only if no raw line in the digested parts can match. Takes a tenth of the time of a digest.
-    pub fn may_hold(&self, transcript: &Transcript, pattern: &Regex) -> bool {
-        if self.check(transcript).is_err() {
-            return false;
-        }
-        // Decompressing a log costs more than searching it.
-        let Ok(OpenLog::Plain(mut log)) = self.open(transcript) else { return true };
-        let mut bytes = Vec::new();
-        let mut search = || {
-            log.by_ref().take(limits::DIGEST_HEAD).read_to_end(&mut bytes)?;
-            let mut found = pattern.is_match(&bytes);
-            if !found && bytes.len() as u64 == limits::DIGEST_HEAD {
-                bytes.clear();
-                log.seek(SeekFrom::End(-(limits::DIGEST_TAIL as i64 + limits::DIGEST_OVERLAP)))?;
-                log.read_to_end(&mut bytes)?;
-                found = pattern.is_match(&bytes);
-            }
-            io::Result::Ok(found)
-        };
-        search().unwrap_or(true)
     }
 }
 

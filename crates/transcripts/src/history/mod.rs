@@ -57,6 +57,7 @@ pub use part::{Part, TranscriptPart};
 pub use query::{PatternKind, SearchMatch, SearchQuery, SearchResult, Unsearched};
 pub use read::{ReadEnd, Span};
 pub use roots::HistoryRoots;
+pub use search::WordLines;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
 pub use transcript::{Listing, Provider, Query, Transcript, Unknown};
 pub use typed::{SearchText, TextFit};

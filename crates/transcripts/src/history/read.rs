@@ -14,7 +14,7 @@ use super::{
 use crate::limits;
 use openagents_core::{budget::Budget, terms::FoldedText};
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     io::{self, BufRead, BufReader, Read, SeekFrom},
     ops::{ControlFlow, Range},
     path::PathBuf,
@@ -65,6 +65,19 @@ impl History {
         budget: &Budget,
         visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
     ) -> io::Result<ReadEnd> {
+        self.read_with_lines(transcript, span, &BTreeSet::new(), budget, visit)
+    }
+
+    /// Like [`History::read_transcript`], and reads the given lines behind the first `span.bytes` too, with those that
+    /// follow each, which have the results of its calls.
+    pub(super) fn read_with_lines(
+        &self,
+        transcript: &Transcript,
+        span: Span,
+        more: &BTreeSet<u64>,
+        budget: &Budget,
+        visit: &mut dyn FnMut(Event) -> ControlFlow<()>,
+    ) -> io::Result<ReadEnd> {
         self.check(transcript)?;
         let log = self.open(transcript)?;
         let decoder = self.log_decoder(transcript, log.taken_back(), 0, budget)?;
@@ -81,7 +94,12 @@ impl History {
             let read = line.offset - *first_offset.get_or_insert(line.offset) + line.bytes.len() as u64;
             if read > span.bytes {
                 reading.end.capped = true;
-                break;
+                let mut wanted = more.range(line.number.saturating_sub(limits::RESULT_LINES)..);
+                match wanted.next() {
+                    None => break,
+                    Some(next) if *next > line.number => continue,
+                    Some(_) => {}
+                }
             }
             if reading.line(line).is_break() {
                 break;

@@ -3,6 +3,7 @@
 use super::{
     decoder::LogDecoder,
     found::{Board, Found, SearchPass},
+    indexed::query_words,
     lines::{self, Lines, LogLine, OpenLog},
     list::may_have_run_in,
     logs::History,
@@ -11,7 +12,7 @@ use super::{
     transcript::{Listing, Query, Transcript},
     typed::TextFit,
     wanted::{Wanted, excerpt, fill_after, fill_before, shown_lines},
-    word_index::{IndexedText, SessionKey, WordIndex},
+    word_index::{IndexedState, IndexedText, SessionKey, WordIndex},
 };
 use crate::limits;
 use openagents_core::{
@@ -506,5 +507,67 @@ impl History {
             }
         }
         Ok(())
+    }
+}
+
+/// Finds the lines of transcripts that contain any of some words.
+#[derive(Debug)]
+pub struct WordLines {
+    /// Without the sessions that have to be read whole.
+    indexed: HashMap<SessionKey, (IndexedState, BTreeSet<u64>)>,
+    /// The index left out older lines.
+    pub truncated: bool,
+    query: SearchQuery,
+    wanted: Wanted,
+}
+
+impl History {
+    /// Looks up words in the index. The last word of each text may be the beginning of a longer one, unless a space
+    /// follows. Returns `None` without texts. Blocks.
+    pub fn word_lines(&self, texts: &[String]) -> Option<WordLines> {
+        let mut indexed: HashMap<SessionKey, (IndexedState, BTreeSet<u64>)> = HashMap::new();
+        let mut truncated = false;
+        for text in texts {
+            let answer = self.words.as_ref().and_then(|index| index.lines(&query_words(text)));
+            let Some(mut answer) = answer else {
+                indexed.clear();
+                break;
+            };
+            truncated |= answer.truncated;
+            for (session, state) in answer.sessions.into_iter().filter(|(_, state)| !state.cut) {
+                let lines = answer.lines.remove(&session).unwrap_or_default();
+                indexed.entry(session).or_insert_with(|| (state, BTreeSet::new())).1.extend(lines);
+            }
+        }
+        let forms: Vec<String> = texts.iter().map(|text| regex::escape(text.trim_end())).collect();
+        let query = SearchQuery {
+            pattern: forms.join("|"),
+            max_matches: limits::WORD_LINES,
+            file_bytes: u64::MAX,
+            ..SearchQuery::default()
+        };
+        let wanted = Wanted::new(&query).ok().filter(|_| !texts.is_empty())?;
+        Some(WordLines { indexed, truncated, wanted, query })
+    }
+
+    /// Returns the lines of a transcript with any of the words, from 1. Its log is read whole if the index does not
+    /// have all of it in its current state. Blocks.
+    pub fn lines_with(
+        &self,
+        words: &WordLines,
+        transcript: &Transcript,
+        budget: &Budget,
+    ) -> io::Result<BTreeSet<u64>> {
+        let known = words.indexed.get(&(transcript.provider, transcript.id.clone()));
+        let is_current =
+            |state: &IndexedState| state.size == transcript.size && state.updated_at == transcript.updated_at;
+        if let Some((_, lines)) = known.filter(|(state, _)| is_current(state)) {
+            return Ok(lines.clone());
+        }
+        self.check(transcript)?;
+        let search = SearchPass::new(&words.wanted, &words.query, budget);
+        let mut found = Found::new(transcript, false, &search);
+        self.scan(transcript, &Candidates::All, 0, &search, &mut found)?;
+        Ok(found.matches.into_iter().map(|(_, hit)| hit.line_number).collect())
     }
 }

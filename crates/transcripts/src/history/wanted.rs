@@ -11,6 +11,7 @@ use super::{
 };
 use std::borrow::Cow;
 
+#[derive(Debug)]
 pub(super) enum Wanted {
     Expression {
         whole: Pattern,
