@@ -13,7 +13,7 @@ use crate::{
 };
 use openagents_core::{CancellationToken, agent::AccessLimits, approval::ApprovalState, budget::Budget};
 use openagents_transcripts::history::{History, RecentWorkspace};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -313,14 +313,14 @@ impl KnownWorkspaces {
         // exists either.
         let found = self.directory(path).inspect_err(|_| drop(self.recent()))?;
         let known = self.root().is_some_and(|root| found.starts_with(root))
-            || self.opened().iter().any(|opened| found.starts_with(opened))
+            || self.opened.lock().iter().any(|opened| found.starts_with(opened))
             || self.recent().iter().any(|recent| found.starts_with(&recent.path));
         if known { Ok(found) } else { Err(SessionError::UnknownWorkspace(path.display().to_string())) }
     }
 
     pub(crate) fn open(&self, path: &Path) -> Result<PathBuf, SessionError> {
         let found = self.directory(path)?;
-        let mut opened = self.opened();
+        let mut opened = self.opened.lock();
         if !opened.contains(&found) {
             opened.push(found.clone());
         }
@@ -344,10 +344,6 @@ impl KnownWorkspaces {
     /// Returns whether a path is a whole disk, the home folder, or a parent of it.
     fn is_too_large(&self, path: &Path) -> bool {
         path.parent().is_none() || self.home.as_deref().is_some_and(|home| home.starts_with(path))
-    }
-
-    fn opened(&self) -> MutexGuard<'_, Vec<PathBuf>> {
-        self.opened.lock()
     }
 
     pub(crate) fn recent(&self) -> Vec<RecentWorkspace> {

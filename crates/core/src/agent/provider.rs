@@ -5,7 +5,7 @@ use crate::{
     CancellationToken,
     approval::Approvals,
     model::{Activity, Availability, LanguageModel, Usage},
-    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate, new_id},
+    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -173,16 +173,9 @@ pub const CANCELLED: &str = "Cancelled.";
 /// Beginning of the note below a truncated answer.
 pub const CUT_OFF: &str = "The answer was cut off";
 
-/// Emits the final message of a turn. It needs its own id, or clients would append it to the previous message.
+/// Emits the final message of a turn.
 pub fn say_last(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: &str, usage: Option<Usage>) {
-    let message = AgentMessage {
-        text: text.to_owned(),
-        message_id: Some(new_id()),
-        usage,
-        ended: true,
-        failed: state == RunState::Failed,
-        ..AgentMessage::default()
-    };
+    let message = AgentMessage { usage, ..AgentMessage::last(text, state) };
     emit(AgentEvent::Update(SessionUpdate::AgentMessage(message)));
 }
 

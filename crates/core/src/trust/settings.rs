@@ -488,18 +488,7 @@ pub(super) fn read_claude(
     {
         permissions.retain(|name, _| !CLAUDE_ANSWERS.contains(&name.as_str()));
     }
-    from_lines(reader, level, path, lines, sorted(value).to_string().into_bytes())
-}
-
-/// Sorts the members of objects: their order does not count.
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.into_iter().collect();
-            members.sort_by(|one, other| one.0.cmp(&other.0));
-            Value::Object(members.into_iter().map(|(name, value)| (name, sorted(value))).collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
-        other => other,
-    }
+    // The order of members does not count.
+    value.sort_all_objects();
+    from_lines(reader, level, path, lines, value.to_string().into_bytes())
 }

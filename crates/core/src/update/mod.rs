@@ -115,6 +115,17 @@ pub struct AgentMessage {
 }
 
 impl AgentMessage {
+    /// Creates the final message of a turn. It has its own id, or clients would append it to the previous message.
+    pub fn last(text: &str, state: RunState) -> Self {
+        Self {
+            text: text.to_owned(),
+            message_id: Some(new_id()),
+            ended: true,
+            failed: state == RunState::Failed,
+            ..Self::default()
+        }
+    }
+
     /// Returns whether a turn ends with this message, unless a later chunk has the same id.
     pub fn ends_turn(&self) -> bool {
         self.ended || self.usage.is_some() || self.summary.is_some()

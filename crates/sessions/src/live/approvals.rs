@@ -91,7 +91,7 @@ impl Question {
     pub(crate) fn ask(self, session: &Arc<Session>) -> OpenQuestion {
         let id = self.approval.id.clone();
         let (answered, answer) = oneshot::channel();
-        session.waiting().insert(id.clone(), answered);
+        session.waiting.lock().insert(id.clone(), answered);
         let stored = session.decide(ApprovalChange::Ask { approval: self.approval, agent_id: self.agent_id });
         OpenQuestion { session: session.clone(), id, answer, stored }
     }
@@ -121,7 +121,7 @@ impl OpenQuestion {
             Ok(None) => Ok(ApprovalOutcome::Cancelled),
             Err(error) => Err(error),
         };
-        session.waiting().remove(&id);
+        session.waiting.lock().remove(&id);
         outcome.unwrap_or_else(|error| {
             tracing::error!(%error, "an approval could not be stored");
             ApprovalOutcome::Cancelled
@@ -147,7 +147,7 @@ fn first_answer(
 impl Session {
     /// Changes an approval in the store and in the log, atomically. Blocks.
     pub(crate) fn decide(self: &Arc<Self>, change: ApprovalChange) -> Result<Decided, StoreError> {
-        let mirror = self.mirror();
+        let mirror = self.mirror.lock();
         let (done, result) = sync_channel(1);
         let session = self.clone();
         self.store.decide_then(self.id().clone(), change, move |appended| {
@@ -163,7 +163,7 @@ impl Session {
         drop(mirror);
         if let Decided { approval: Some(approval), changed: true } = &decided
             && let Some(outcome) = selected(&approval.state)
-            && let Some(waiting) = self.waiting().remove(&approval.id)
+            && let Some(waiting) = self.waiting.lock().remove(&approval.id)
         {
             // The asker may have given up.
             let _ = waiting.send(outcome);
@@ -196,20 +196,9 @@ fn hash(subject: ApprovalSubject, request: &ApprovalRequest) -> String {
     if subject != ApprovalSubject::Action {
         question["subject"] = json!(subject);
     }
-    let digest = Sha256::digest(sorted(question).to_string());
+    question.sort_all_objects();
+    let digest = Sha256::digest(question.to_string());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn sorted(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.into_iter().collect();
-            members.sort_by(|one, other| one.0.cmp(&other.0));
-            Value::Object(members.into_iter().map(|(name, value)| (name, sorted(value))).collect())
-        }
-        Value::Array(values) => Value::Array(values.into_iter().map(sorted).collect()),
-        other => other,
-    }
 }
 
 #[cfg(test)]

@@ -120,15 +120,9 @@ fn close_in_store(store: &Store, id: &str) -> Result<(), StoreError> {
     store.append(id, closing).map(drop)
 }
 
-/// Returns the final message of a turn. It has an id, so that clients do not append it to the previous message.
+/// See [`AgentMessage::last`].
 pub(crate) fn final_message(text: &str, state: RunState) -> SessionUpdate {
-    SessionUpdate::AgentMessage(AgentMessage {
-        text: text.to_owned(),
-        message_id: Some(uuid::Uuid::new_v4().to_string()),
-        ended: true,
-        failed: state == RunState::Failed,
-        ..AgentMessage::default()
-    })
+    SessionUpdate::AgentMessage(AgentMessage::last(text, state))
 }
 
 #[cfg(test)]

@@ -57,12 +57,12 @@ pub struct Session {
     /// Held while the marks are changed in the store and in the state, so that the last change wins.
     marking: Mutex<()>,
     /// Held while updates are queued for the log, so that the copy has the same order.
-    mirror: Mutex<Option<Mirror>>,
+    pub(super) mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
-    waiting: Mutex<HashMap<String, oneshot::Sender<ApprovalOutcome>>>,
+    pub(super) waiting: Mutex<HashMap<String, oneshot::Sender<ApprovalOutcome>>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SessionState {
     /// Number of the last update on disk; no later one has been shown.
     seq: u64,
@@ -116,22 +116,12 @@ impl Session {
         let state = SessionState {
             seq: row.last_seq,
             last_ts: row.last_ts,
-            tail: Tail::default(),
             titled: row.title.is_some(),
             title: row.title.clone(),
             mode: row.mode.as_str().into(),
             marks: row.marks,
-            activity: (0, None),
-            commands: (0, Arc::default()),
-            work: Arc::default(),
-            approval_changes: 0,
             used: row.last_seq > 0,
-            queue: Queue::default(),
-            watchers: Watchers::default(),
-            failure: None,
-            retired: false,
-            deleted: false,
-            failures: 0,
+            ..SessionState::default()
         };
         Self {
             id: row.id.as_str().into(),
@@ -204,11 +194,16 @@ impl Session {
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         // The offered commands were those of another agent.
         self.set_commands(Vec::new());
-        let (done, stored) = sync_channel(1);
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
+        self.append_and_wait(change).inspect_err(|_| self.lock().mode = before)
+    }
+
+    /// Appends an update and waits until it is on disk. Blocks.
+    fn append_and_wait(self: &Arc<Self>, update: SessionUpdate) -> Result<(), StoreError> {
+        let (done, stored) = sync_channel(1);
         // Cannot fail: the channel has room for the only answer.
-        self.append_then(vec![change], move |result| drop(done.try_send(result)));
-        stored.recv().unwrap_or(Err(StoreError::Closed)).inspect_err(|_| self.lock().mode = before)
+        self.append_then(vec![update], move |result| drop(done.try_send(result)));
+        stored.recv().unwrap_or(Err(StoreError::Closed))
     }
 
     /// Returns the pending approvals.
@@ -267,7 +262,7 @@ impl Session {
         updates: Vec<SessionUpdate>,
         done: impl FnOnce(Result<(), StoreError>) + Send + 'static,
     ) {
-        let mirror = self.mirror();
+        let mirror = self.mirror.lock();
         let copy = mirror.as_ref().map(|mirror| mirror.copy(&updates));
         let session = self.clone();
         let queued = self.store.append_then(self.id.clone(), updates, move |appended| {
@@ -281,14 +276,6 @@ impl Session {
         if let (Some(mirror), Some(copy)) = (&*mirror, copy) {
             mirror.show(copy);
         }
-    }
-
-    pub(super) fn mirror(&self) -> MutexGuard<'_, Option<Mirror>> {
-        self.mirror.lock()
-    }
-
-    pub(super) fn waiting(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<ApprovalOutcome>>> {
-        self.waiting.lock()
     }
 
     /// Waits until all appended updates are on disk and published. Blocks.
@@ -439,12 +426,7 @@ impl Session {
         let (session, title) = (self.clone(), title.to_owned());
         let rename = move || {
             session.lock().titled = true;
-            let (done, stored) = sync_channel(1);
-            // Cannot fail: the channel has room for the only answer.
-            session.append_then(vec![SessionUpdate::Title(Title { title })], move |result| {
-                drop(done.try_send(result));
-            });
-            stored.recv().unwrap_or(Err(StoreError::Closed))
+            session.append_and_wait(SessionUpdate::Title(Title { title }))
         };
         Ok(run_blocking(rename).await.unwrap_or(Err(StoreError::Closed))?)
     }
@@ -469,7 +451,7 @@ impl Session {
 
     /// Mirrors this session from now on. Returns false if it was already mirrored.
     pub(crate) fn mirror_to(&self, mirror: Mirror) -> bool {
-        let mut known = self.mirror();
+        let mut known = self.mirror.lock();
         let is_first = known.is_none();
         known.get_or_insert(mirror);
         is_first
@@ -478,13 +460,13 @@ impl Session {
     /// Stops mirroring this session. Closes everything open in the parent with `reason`, and gives pending approvals
     /// the state `approvals`. Blocks while the store's queue is full.
     pub(crate) fn stop_mirroring(&self, reason: &str, approvals: &ApprovalState) {
-        if let Some(mirror) = self.mirror().take() {
+        if let Some(mirror) = self.mirror.lock().take() {
             mirror.close(reason, approvals);
         }
     }
 
     pub(crate) fn is_mirrored(&self) -> bool {
-        self.mirror().is_some()
+        self.mirror.lock().is_some()
     }
 }
 

@@ -5,7 +5,7 @@ use super::{
     error::StoreError,
     open,
     open_work::{self, OpenWork},
-    reader::{Parent, Readers, SessionRow, Stored},
+    reader::{COLUMNS, Parent, Readers, SessionRow, Stored, read_update},
     writer::{self, Appended, Job, NewSession, Write, Writer},
 };
 use crate::policy::Policy;
@@ -122,7 +122,7 @@ impl Store {
 
     /// Reads a table other than the log. Blocks.
     pub fn query<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.readers.with_reader(|reader| query(&reader.0))
+        self.readers.with_reader(query)
     }
 
     /// Changes a table other than the log. `write` also gets the time, in milliseconds since the epoch. Blocks.
@@ -186,7 +186,22 @@ impl Store {
         limit: usize,
         bytes: usize,
     ) -> Result<Vec<Arc<Stored>>, StoreError> {
-        self.readers.with_reader(|reader| reader.page_after(session_id, since, limit, bytes))
+        let since = i64::try_from(since).unwrap_or(i64::MAX);
+        self.query(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+            )?;
+            let (mut page, mut taken) = (Vec::new(), 0);
+            for update in statement.query_map(params![session_id, since, limit], read_update)? {
+                let update = update?;
+                taken += update.bytes;
+                page.push(update);
+                if taken >= bytes {
+                    break;
+                }
+            }
+            Ok(page)
+        })
     }
 
     pub(crate) fn left_open(&self) -> MutexGuard<'_, HashSet<String>> {
@@ -201,7 +216,12 @@ impl Store {
 
     /// Returns a session. Blocks.
     pub fn session(&self, id: &str) -> Result<Option<SessionRow>, StoreError> {
-        self.readers.with_reader(|reader| reader.session(id))
+        self.query(|connection| {
+            connection
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
+                .query_row([id], SessionRow::from_row)
+                .optional()
+        })
     }
 
     /// Returns the sessions after `after` that have at least one update, last changed first; with `children`, those of
@@ -213,13 +233,24 @@ impl Store {
         cwd: Option<&Path>,
         children: bool,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        self.readers.with_reader(|reader| reader.sessions(limit, after, cwd, children))
+        let (after_ts, after_id) = after.unwrap_or((i64::MAX, ""));
+        let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
+        self.query(|connection| {
+            let mut statement = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM sessions
+                 WHERE last_seq > 0 AND (last_ts, id) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3)
+                 AND (?5 OR parent_id IS NULL)
+                 ORDER BY last_ts DESC, id DESC LIMIT ?4"
+            ))?;
+            statement
+                .query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::from_row)?
+                .collect()
+        })
     }
 
     pub(crate) fn approval(&self, id: &str) -> Result<Option<Asked>, StoreError> {
-        self.readers.with_reader(|reader| {
-            let found = reader
-                .0
+        self.query(|connection| {
+            let found = connection
                 .prepare_cached("SELECT session_id, agent_id, approval_json FROM approvals WHERE id = ?1")?
                 .query_row([id], |row| {
                     let approval = approvals::parse_approval(&row.get::<_, String>(2)?);
@@ -233,7 +264,7 @@ impl Store {
 
     /// Returns the standing rules, newest first. Blocks.
     pub fn standing_rules(&self) -> Result<Vec<Asked>, StoreError> {
-        self.readers.with_reader(|reader| approvals::standing_rules(&reader.0))
+        self.query(approvals::standing_rules)
     }
 
     /// Revokes a standing rule by the id of its approval, or all of them. Blocks.
@@ -251,8 +282,8 @@ impl Store {
 
     /// Returns a session and, recursively, those of its delegates. Blocks.
     pub fn family(&self, id: &str) -> Result<Vec<String>, StoreError> {
-        self.readers.with_reader(|reader| {
-            let mut statement = reader.0.prepare_cached(
+        self.query(|connection| {
+            let mut statement = connection.prepare_cached(
                 "WITH RECURSIVE family (id) AS (
                      SELECT id FROM sessions WHERE id = ?1
                      UNION SELECT sessions.id FROM sessions JOIN family ON sessions.parent_id = family.id
@@ -274,12 +305,13 @@ impl Store {
         // In one transaction: otherwise a crash could leave a session without limits.
         self.write(move |transaction, now| {
             writer::create(transaction, &session, now)?;
-            transaction.execute(
+            transaction
+            .execute(
                 "UPDATE sessions SET parent_id = ?2, parent_call_id = ?3, policy_json = ?4, limits_json = ?5
                  WHERE id = ?1",
                 params![session.id, parent.session_id, parent.call_id, policy, limits],
-            )?;
-            Ok(())
+            )
+            .map(drop)
         })
     }
 
@@ -288,8 +320,8 @@ impl Store {
         let id = session_id.to_owned();
         let json = json(&policy)?;
         self.write_durably(move |transaction, _| {
-            transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", params![id, json])?;
-            Ok(())
+            let values = params![id, json];
+            transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", values).map(drop)
         })
     }
 
@@ -302,11 +334,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
         self.write(move |transaction: &Transaction<'_>, _| {
-            transaction.execute(
-                "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)",
-                params_from_iter(&row),
-            )?;
-            Ok(())
+            let sql = "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)";
+            transaction.execute(sql, params_from_iter(&row)).map(drop)
         })
     }
 
@@ -337,11 +366,8 @@ impl Store {
                 "INSERT INTO decisions (ts, session_id, prompt, decision_json) VALUES (?1, ?2, ?3, ?4)",
                 params![now, session, prompt, json],
             )?;
-            transaction.execute(
-                "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?1",
-                [DECISIONS_KEPT],
-            )?;
-            Ok(())
+            let old = "DELETE FROM decisions WHERE id <= (SELECT max(id) FROM decisions) - ?1";
+            transaction.execute(old, [DECISIONS_KEPT]).map(drop)
         })
     }
 

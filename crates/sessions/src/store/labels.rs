@@ -34,8 +34,8 @@ impl Store {
         self.write(move |transaction, _| {
             transaction
                 .prepare_cached("UPDATE sessions SET pinned = ?2, archived = ?3 WHERE id = ?1")?
-                .execute(params![id, marks.pinned, marks.archived])?;
-            Ok(())
+                .execute(params![id, marks.pinned, marks.archived])
+                .map(drop)
         })
     }
 
@@ -76,10 +76,10 @@ impl Store {
         let (provider, id, label) = (provider.to_owned(), id.to_owned(), label.clone());
         self.write(move |transaction, _| {
             if label == TranscriptLabel::default() {
-                transaction
+                return transaction
                     .prepare_cached("DELETE FROM transcript_labels WHERE provider = ?1 AND id = ?2")?
-                    .execute(params![provider, id])?;
-                return Ok(());
+                    .execute(params![provider, id])
+                    .map(drop);
             }
             insert(transaction, &provider, &id, &label)
         })
@@ -120,12 +120,13 @@ impl Store {
             all.extend(accepted.iter().cloned());
             let from = all.len().saturating_sub(DIGESTS_KEPT.max(accepted.len()));
             let json = serde_json::Value::from(all.split_off(from)).to_string();
-            transaction.execute(
+            transaction
+            .execute(
                 "INSERT INTO trusted_workspaces (path, trusted_by, trusted_ts, accepted_json) VALUES (?1, ?2, ?3, ?4)
                  ON CONFLICT (path) DO UPDATE SET trusted_by = ?2, trusted_ts = ?3, accepted_json = ?4",
                 params![path, by, now, json],
-            )?;
-            Ok(())
+            )
+            .map(drop)
         })
     }
 
@@ -133,8 +134,7 @@ impl Store {
     pub fn revoke_workspace(&self, path: &Path) -> Result<(), StoreError> {
         let path = path.to_string_lossy().into_owned();
         self.write_durably(move |transaction, _| {
-            transaction.execute("DELETE FROM trusted_workspaces WHERE path = ?1", [&path])?;
-            Ok(())
+            transaction.execute("DELETE FROM trusted_workspaces WHERE path = ?1", [&path]).map(drop)
         })
     }
 }

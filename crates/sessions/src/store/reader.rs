@@ -1,15 +1,14 @@
 //! Reads pages of the log on separate connections, so that readers never wait for the writer.
 
-use super::error::StoreError;
+use super::{error::StoreError, open::BUSY};
 use crate::policy::Policy;
 use bytes::Bytes;
 use openagents_core::{agent::AccessLimits, update::SessionUpdate};
 use parking_lot::Mutex;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, OpenFlags, Row};
 use std::{
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
-    time::Duration,
 };
 
 /// Maximum number of idle connections.
@@ -46,10 +45,10 @@ pub struct SessionRow {
     pub marks: Marks,
 }
 
-const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived";
+pub(super) const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived";
 
 impl SessionRow {
-    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let parent: (Option<String>, Option<String>) = (row.get(7)?, row.get(8)?);
         let policy: Option<String> = row.get(9)?;
         let limits: Option<String> = row.get(10)?;
@@ -129,7 +128,7 @@ pub struct TranscriptLabel {
 #[derive(Debug)]
 pub(super) struct Readers {
     path: PathBuf,
-    idle: Mutex<Vec<Reader>>,
+    idle: Mutex<Vec<Connection>>,
 }
 
 impl Readers {
@@ -140,12 +139,12 @@ impl Readers {
     /// Runs `read` with a connection. A connection that failed is not reused.
     pub(super) fn with_reader<T>(
         &self,
-        read: impl FnOnce(&Reader) -> rusqlite::Result<T>,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         let idle = self.idle.lock().pop();
         let reader = match idle {
             Some(reader) => reader,
-            None => Reader::open(&self.path)?,
+            None => open(&self.path)?,
         };
         let value = read(&reader)?;
         let mut idle = self.idle.lock();
@@ -170,64 +169,9 @@ pub(super) fn read_update(row: &Row<'_>) -> rusqlite::Result<Arc<Stored>> {
     }))
 }
 
-#[derive(Debug)]
-pub(super) struct Reader(pub(super) Connection);
-
-impl Reader {
-    fn open(path: &Path) -> rusqlite::Result<Self> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(Duration::from_secs(5))?;
-        Ok(Self(connection))
-    }
-
-    pub(super) fn page_after(
-        &self,
-        session_id: &str,
-        since: u64,
-        limit: usize,
-        bytes: usize,
-    ) -> rusqlite::Result<Vec<Arc<Stored>>> {
-        let since = i64::try_from(since).unwrap_or(i64::MAX);
-        let mut statement = self.0.prepare_cached(
-            "SELECT seq, ts, update_json FROM events WHERE session_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
-        )?;
-        let (mut page, mut taken) = (Vec::new(), 0);
-        for update in statement.query_map(params![session_id, since, limit], read_update)? {
-            let update = update?;
-            taken += update.bytes;
-            page.push(update);
-            if taken >= bytes {
-                break;
-            }
-        }
-        Ok(page)
-    }
-
-    pub(super) fn session(&self, id: &str) -> rusqlite::Result<Option<SessionRow>> {
-        self.0
-            .prepare_cached(&format!("SELECT {COLUMNS} FROM sessions WHERE id = ?1"))?
-            .query_row([id], SessionRow::from_row)
-            .optional()
-    }
-
-    pub(super) fn sessions(
-        &self,
-        limit: usize,
-        after: Option<(i64, &str)>,
-        cwd: Option<&Path>,
-        children: bool,
-    ) -> rusqlite::Result<Vec<SessionRow>> {
-        let (after_ts, after_id) = after.unwrap_or((i64::MAX, ""));
-        let cwd = cwd.map(|path| path.to_string_lossy().into_owned());
-        let mut statement = self.0.prepare_cached(&format!(
-            "SELECT {COLUMNS} FROM sessions
-             WHERE last_seq > 0 AND (last_ts, id) < (?1, ?2) AND (?3 IS NULL OR cwd = ?3)
-             AND (?5 OR parent_id IS NULL)
-             ORDER BY last_ts DESC, id DESC LIMIT ?4"
-        ))?;
-        statement
-            .query_map(params![after_ts, after_id, cwd, limit, children], SessionRow::from_row)?
-            .collect()
-    }
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
 }

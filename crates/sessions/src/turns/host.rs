@@ -13,7 +13,7 @@ use openagents_core::{
     update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
 };
 use openagents_tools::reading::Reader;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use std::{collections::HashSet, sync::Arc};
 
@@ -64,7 +64,7 @@ impl Host {
         let outcome = turn();
         broken.0 = None;
         this.close(outcome.state);
-        let mut turn = this.turn();
+        let mut turn = this.turn.lock();
         if !turn.ended {
             turn.ended = true;
             this.session.append(vec![final_message(&last_word(&outcome), outcome.state)]);
@@ -77,7 +77,7 @@ impl Host {
     /// Closes open approvals, calls and the plan.
     fn close(&self, state: RunState) {
         // Set first, so that nothing closed below is reopened. The final message may still follow.
-        self.turn().over = true;
+        self.turn.lock().over = true;
         self.over.cancel();
         let work = self.session.open_work();
         for approval in work.in_scope(&None).filter_map(Open::approval) {
@@ -96,10 +96,6 @@ impl Host {
             self.session.append(closing);
         }
         self.session.set_activity(None);
-    }
-
-    fn turn(&self) -> MutexGuard<'_, TurnState> {
-        self.turn.lock()
     }
 }
 
@@ -167,7 +163,7 @@ fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
 impl AgentHost for Host {
     fn emit(&self, event: AgentEvent) {
         // Held until the update is queued, so that the log has the order of the events.
-        let mut turn = self.turn();
+        let mut turn = self.turn.lock();
         match event {
             AgentEvent::Update(update) if turn.over => {
                 if let Some(update) = mark_late(update) {
@@ -206,7 +202,7 @@ impl Approvals for Host {
         let question = Question::new(request, &self.agent_id);
         let asked = {
             // Held until the question is stored, so that a turn that ends meanwhile closes it.
-            let mut turn = self.turn();
+            let mut turn = self.turn.lock();
             if turn.over {
                 return ApprovalOutcome::Cancelled;
             }

@@ -1,11 +1,11 @@
 //! OpenAgents' own questions, which a turn asks before an agent starts.
 
-use super::context::TurnContext;
-use crate::live::{PromptContent, Question, Session, final_message};
+use super::context::{TurnContext, show};
+use crate::live::{PromptContent, Question, Session};
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentCommand, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent,
+        AgentCommand, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent, end_turn,
         lowering_command,
     },
     approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
@@ -75,8 +75,7 @@ impl OwnQuestion {
             false => ("Not now", RunState::Failed, text),
         };
         self.end(session, ToolCallStatus::Error { message: why.to_owned() });
-        session.append(vec![final_message(&text, state)]);
-        PromptOutcome::new(state, text)
+        end_turn(&|event| show(session, event), state, text)
     }
 }
 
@@ -101,8 +100,7 @@ pub(super) fn check_words(
         "❌ {command} changes what {} asks. Send it from a device that may approve, or from this computer.",
         agent.name()
     );
-    session.append(vec![final_message(&text, RunState::Failed)]);
-    Err(PromptOutcome::new(RunState::Failed, text))
+    Err(end_turn(&|event| show(session, event), RunState::Failed, text))
 }
 
 /// Asks the user whether an agent that decides itself what it asks may start in a folder, unless this is already

@@ -15,10 +15,10 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentRequest, CANCELLED, Conversation, PromptOutcome},
+    agent::{AgentEvent, AgentRequest, CANCELLED, Conversation, PromptOutcome, end_turn},
     agent_ids::DELEGATE,
     approval::ApprovalState,
-    model::{LanguageModel, PromptOptions},
+    model::{LanguageModel, ModelOptions, PromptOptions},
     update::{
         Cut, Inline, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate,
     },
@@ -151,12 +151,8 @@ pub(crate) fn answer(
     match who {
         Ok(Responder::Model(model, options)) => {
             let reader = reader(session, model.as_ref());
-            let agent = AgentLoop {
-                session_tools: session_tools(turns, session, model.as_ref(), reader),
-                model,
-                options: prompt.options.applied_to(options),
-                tools: turns.tools(reader, &prompt.root),
-            };
+            let options = prompt.options.applied_to(options);
+            let agent = agent_loop(turns, session, reader, &prompt.root, (model, options));
             let transcript = transcript_for(reader, &prompt.provider, session, cancel);
             let (root, PromptContent { text, words, .. }) = (prompt.root.clone(), prompt.content.clone());
             let delegated = session.parent().is_some();
@@ -187,11 +183,7 @@ pub(crate) fn answer(
             let host = Host::new(turns, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
         }
-        Err(reason) => {
-            let text = format!("❌ {reason}");
-            session.append(vec![final_message(&text, RunState::Failed)]);
-            PromptOutcome::new(RunState::Failed, text)
-        }
+        Err(reason) => end_turn(&|event| show(session, event), RunState::Failed, format!("❌ {reason}")),
     }
 }
 
@@ -204,19 +196,21 @@ fn check_folder(root: &Path) -> Result<(), String> {
     }
 }
 
-/// Returns the tools that need a session, for a model that reads as `reader`.
-pub(crate) fn session_tools(
+/// Returns the loop of a model that reads as `reader`, with the tools that need a session.
+fn agent_loop(
     turns: &TurnContext,
     session: &Arc<Session>,
-    model: &dyn LanguageModel,
     reader: Reader,
-) -> Vec<Arc<dyn SessionTool>> {
+    root: &Path,
+    (model, options): (Arc<dyn LanguageModel>, ModelOptions),
+) -> AgentLoop {
     let generate = turns.runner.models.as_ref().map(|models| {
         let options = models.snapshot().settings.options();
         Arc::new(Generate { model: models.model(), options }) as Arc<dyn SessionTool>
     });
     let tools = generate.into_iter().chain(delegate::tools(turns, session, reader));
-    tools.filter(|tool| tool.is_offered_to(model)).collect()
+    let session_tools = tools.filter(|tool| tool.is_offered_to(model.as_ref())).collect();
+    AgentLoop { session_tools, model, options, tools: turns.tools(reader, root) }
 }
 
 /// Shows the "This is work for an agent" card with the brief, and runs the agent that the user chooses. Blocks.
@@ -263,8 +257,7 @@ pub(crate) fn run_card(
             false => (RunState::Complete, "Not now", "Not sent to an agent."),
         };
         end(ToolCallStatus::Error { message: why.to_owned() });
-        session.append(vec![final_message(last, state)]);
-        return PromptOutcome::new(state, last.to_owned());
+        return end_turn(&emit, state, last.to_owned());
     };
     let report = DelegateReport {
         ok: true,
@@ -304,8 +297,7 @@ pub(crate) fn reply_inline(
         let offered = situation.offered(Some(&reply.decision.target));
         let name = offered.first().map_or("an agent", |agent| agent.name.as_str());
         let text = format!("This is work for an agent. Pick {name} in the mode menu and send it again.");
-        session.append(vec![final_message(&text, RunState::Complete)]);
-        return PromptOutcome::new(RunState::Complete, text);
+        return end_turn(&emit, RunState::Complete, text);
     }
     let transcript = transcript(session, cancel);
     let find = || {
@@ -319,12 +311,7 @@ pub(crate) fn reply_inline(
             inline::show(&emit, found, words, false);
         }
         let reader = reader(session, model.as_ref());
-        let agent = AgentLoop {
-            session_tools: session_tools(turns, session, model.as_ref(), reader),
-            model,
-            options,
-            tools: turns.tools(reader, &reply.root),
-        };
+        let agent = agent_loop(turns, session, reader, &reply.root, (model, options));
         let request = PromptRequest {
             root: reply.root.clone(),
             text: reply.content.text.clone(),

@@ -1,11 +1,10 @@
 //! Workspace trust: no hosted agent starts in a folder that the user has not trusted on this computer.
 
 use super::{
-    context::{TurnContext, refusal},
+    context::{TurnContext, show},
     own_question::{self, ask_own_question, option, shown},
 };
 use crate::{
-    error::SessionError,
     live::{Prompt, PromptContent, Question, Session},
     registry::SessionRegistry,
     store::{ApprovalChange, Asked, Open, StoreError},
@@ -13,7 +12,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider, PromptOutcome},
+    agent::{AgentProvider, PromptOutcome, end_turn},
     approval::{Approval, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind},
     trust::{AgentFiles, NOT_NOW, TRUST, TRUST_TITLE, TrustQuestion, scan_folder},
     update::{Cut, RunState, ToolCallStatus},
@@ -21,6 +20,7 @@ use openagents_core::{
 };
 use std::{
     collections::BTreeSet,
+    fmt::Display,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -47,7 +47,7 @@ pub(crate) fn gate(
                 Ok(brings) => brings,
                 // An agent's own folder may be the home folder: its contents are the user's own.
                 Err(WorkspaceError::TooWide(_)) if folder != prompt.root => continue,
-                Err(error) => return Err(failed(session, error.to_string())),
+                Err(error) => return Err(failed(session, error)),
             };
             let again = match turns.sessions.trusted().verdict(&folder, &mut brings) {
                 Verdict::Trusted => continue,
@@ -124,15 +124,13 @@ fn ask(
         }
         Err(fault) => {
             asked.end(session, ToolCallStatus::Error { message: "it could not be stored".to_owned() });
-            Err(failed(session, fault.to_string()))
+            Err(failed(session, fault))
         }
     }
 }
 
-fn failed(session: &Arc<Session>, reason: String) -> PromptOutcome {
-    let fault = SessionError::internal(reason);
-    session.append(vec![refusal(&fault)]);
-    PromptOutcome::new(RunState::Failed, format!("❌ {fault}"))
+fn failed(session: &Arc<Session>, reason: impl Display) -> PromptOutcome {
+    end_turn(&|event| show(session, event), RunState::Failed, format!("❌ {reason}"))
 }
 
 fn answering_client(turns: &TurnContext, id: &str) -> String {
