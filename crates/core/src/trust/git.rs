@@ -24,7 +24,6 @@ const PROGRAMS: &str = "askpass alternaterefscommand cccmd clean cmd command def
     external fsmonitor gitproxy headercmd helper hookspath httpd packobjectshook pager path process program receivepack \
     sendmailcmd smtpserver smudge sshcommand templatedir textconv tocmd tunnel uploadpack vcs";
 
-/// Sections whose values are run.
 const SECTIONS: &str = "alias hook pager";
 
 /// Last parts of keys that redirect.
@@ -135,9 +134,10 @@ impl Found {
                 self.hooks = Some(value.clone());
             }
             if key == "include.path" || key.starts_with("includeif.") {
-                match depth < INCLUDES {
-                    true => self.config(&placed(path.parent().unwrap_or(path), value), depth + 1),
-                    false => self.is_cut = true,
+                if depth < INCLUDES {
+                    self.config(&placed(path.parent().unwrap_or(path), value), depth + 1);
+                } else {
+                    self.is_cut = true;
                 }
             }
         }
@@ -151,10 +151,12 @@ impl Found {
 
     fn hooks(&mut self, folder: &Path, reader: &mut FolderReader) {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut paths: Vec<_> = entries.take(limits::HOOKS + 1).map(|entry| entry.path()).collect();
+        let mut paths: Vec<_> = entries.take(limits::ENTRIES + 1).map(|entry| entry.path()).collect();
+        self.is_cut |= paths.len() > limits::ENTRIES;
         paths.retain(|path| path.extension().is_none_or(|extension| extension != "sample") && path.is_file());
         paths.sort();
         self.is_cut |= paths.len() > limits::HOOKS;
+        paths.truncate(limits::HOOKS);
         for path in paths {
             let name = path.file_name().unwrap_or_default();
             self.lines.push((Risk::Programs, format!("hooks/{}", name.to_string_lossy())));
@@ -210,84 +212,86 @@ pub(super) struct ConfigEntry {
 /// this parser continues with the next line.
 pub(super) fn config_entries(text: &str) -> Vec<ConfigEntry> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let (mut signs, mut section, mut found) = (text.chars().peekable(), String::new(), Vec::new());
-    while let Some(sign) = signs.next() {
-        match sign {
-            '#' | ';' => skip_line(&mut signs),
-            '[' => match read_section(&mut signs) {
+    let (mut characters, mut section, mut found) = (text.chars().peekable(), String::new(), Vec::new());
+    while let Some(character) = characters.next() {
+        match character {
+            '#' | ';' => skip_line(&mut characters),
+            '[' => match read_section(&mut characters) {
                 Some(name) => section = name,
-                None => skip_line(&mut signs),
+                None => skip_line(&mut characters),
             },
-            sign if sign.is_ascii_alphabetic() => {
-                let mut name = String::from(sign.to_ascii_lowercase());
-                while let Some(sign) = signs.next_if(|sign| sign.is_ascii_alphanumeric() || *sign == '-') {
-                    name.push(sign.to_ascii_lowercase());
+            character if character.is_ascii_alphabetic() => {
+                let mut name = String::from(character.to_ascii_lowercase());
+                while let Some(character) =
+                    characters.next_if(|character| character.is_ascii_alphanumeric() || *character == '-')
+                {
+                    name.push(character.to_ascii_lowercase());
                 }
-                while signs.next_if(|sign| matches!(sign, ' ' | '\t')).is_some() {}
-                let value = match signs.next() {
-                    Some('=') => read_value(&mut signs),
+                while characters.next_if(|character| matches!(character, ' ' | '\t')).is_some() {}
+                let value = match characters.next() {
+                    Some('=') => read_value(&mut characters),
                     None | Some('\n') => "true".to_owned(),
                     Some(_) => {
-                        skip_line(&mut signs);
+                        skip_line(&mut characters);
                         continue;
                     }
                 };
                 found.push(ConfigEntry { key: format!("{section}.{name}"), value });
             }
-            sign if sign.is_whitespace() => {}
-            _ => skip_line(&mut signs),
+            character if character.is_whitespace() => {}
+            _ => skip_line(&mut characters),
         }
     }
     found
 }
 
-fn skip_line(signs: &mut Peekable<Chars<'_>>) {
-    for sign in signs {
-        if sign == '\n' {
+fn skip_line(characters: &mut Peekable<Chars<'_>>) {
+    for character in characters {
+        if character == '\n' {
             break;
         }
     }
 }
 
 /// Reads `core]` or `remote "origin"]`.
-fn read_section(signs: &mut Peekable<Chars<'_>>) -> Option<String> {
+fn read_section(characters: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut name = String::new();
     loop {
-        match signs.next_if(|sign| *sign != '\n')? {
+        match characters.next_if(|character| *character != '\n')? {
             ']' => return Some(name),
             ' ' | '\t' | '\r' => {}
             '"' => break,
-            sign => name.push(sign.to_ascii_lowercase()),
+            character => name.push(character.to_ascii_lowercase()),
         }
     }
     name.push('.');
     loop {
-        match signs.next_if(|sign| *sign != '\n')? {
+        match characters.next_if(|character| *character != '\n')? {
             '"' => break,
-            '\\' => name.push(signs.next_if(|sign| *sign != '\n')?),
-            sign => name.push(sign),
+            '\\' => name.push(characters.next_if(|character| *character != '\n')?),
+            character => name.push(character),
         }
     }
-    (signs.next_if(|sign| *sign == ']')).map(|_| name)
+    (characters.next_if(|character| *character == ']')).map(|_| name)
 }
 
 /// Reads the rest of a line, and its continuation lines.
-fn read_value(signs: &mut Peekable<Chars<'_>>) -> String {
+fn read_value(characters: &mut Peekable<Chars<'_>>) -> String {
     let (mut value, mut spaces, mut is_quoted, mut is_comment) = (String::new(), String::new(), false, false);
-    while let Some(sign) = signs.next() {
-        match sign {
+    while let Some(character) = characters.next() {
+        match character {
             '\n' => break,
             _ if is_comment => {}
             ' ' | '\t' | '\r' if !is_quoted => {
                 if !value.is_empty() {
-                    spaces.push(sign);
+                    spaces.push(character);
                 }
             }
             '#' | ';' if !is_quoted => is_comment = true,
             '"' => is_quoted = !is_quoted,
-            sign => {
-                let sign = match sign {
-                    '\\' => match signs.next() {
+            character => {
+                let character = match character {
+                    '\\' => match characters.next() {
                         Some('\n') => continue,
                         Some('t') => '\t',
                         Some('b') => '\u{8}',
@@ -299,7 +303,7 @@ fn read_value(signs: &mut Peekable<Chars<'_>>) -> String {
                 };
                 value.push_str(&spaces);
                 spaces.clear();
-                value.push(sign);
+                value.push(character);
             }
         }
     }
@@ -355,8 +359,8 @@ mod tests {
 
         /// No entry that git sees is missed, whatever the file looks like.
         #[test]
-        fn config_misses_no_entry_of_git(signs in prop::collection::vec(prop::sample::select("[]\"\\=;#.-!\t\n ab1:core\r".chars().collect::<Vec<_>>()), 0..60)) {
-            let text = format!("[core]\n{}", signs.into_iter().collect::<String>());
+        fn config_misses_no_entry_of_git(characters in prop::collection::vec(prop::sample::select("[]\"\\=;#.-!\t\n ab1:core\r".chars().collect::<Vec<_>>()), 0..60)) {
+            let text = format!("[core]\n{}", characters.into_iter().collect::<String>());
             let read = parsed(&text);
             for entry in as_git_reads(&text).unwrap_or_default() {
                 prop_assert!(read.contains(&entry), "{:?} in {:?}: {:?}", entry, text, read);

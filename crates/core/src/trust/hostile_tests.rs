@@ -7,7 +7,6 @@ use super::{
 use crate::limits::trust as limits;
 use std::{fs, path::Path};
 
-/// Returns all lines shown for a folder, and whether they are complete.
 fn shown_lines(root: &Path) -> (String, bool) {
     let found = scan_folder(root).unwrap();
     let lines: Vec<_> = found
@@ -18,7 +17,6 @@ fn shown_lines(root: &Path) -> (String, bool) {
     (lines.join("\n"), found.complete)
 }
 
-#[cfg(unix)]
 #[test]
 fn link_out_is_shown_and_blocks_trust() {
     use std::os::unix::fs::symlink;
@@ -36,10 +34,13 @@ fn link_out_is_shown_and_blocks_trust() {
         write(&root, "tools/settings.json", r#"{"hooks": {}}"#);
         fs::create_dir_all(root.join(link).parent().unwrap()).unwrap();
         symlink(target, root.join(link)).unwrap();
-        let (told, complete) = shown_lines(&root);
-        assert!(!complete && told.contains(link.split('/').next().unwrap()), "{link} -> {target}: {told}");
-        let is_named = told.contains("link that leaves the folder") || told.contains("broken link");
-        assert!(is_named, "{link} -> {target}: {told}");
+        let (output, complete) = shown_lines(&root);
+        assert!(
+            !complete && output.contains(link.split('/').next().unwrap()),
+            "{link} -> {target}: {output}"
+        );
+        let is_named = output.contains("link that leaves the folder") || output.contains("broken link");
+        assert!(is_named, "{link} -> {target}: {output}");
     }
     // Instructions are listed, not shown. The target of a link is listed too, and counts.
     let (_keep, root) = folder();
@@ -58,8 +59,8 @@ fn link_out_is_shown_and_blocks_trust() {
     write(&root, "shared/settings.json", r#"{"apiKeyHelper": "make key"}"#);
     fs::create_dir(root.join("part")).unwrap();
     symlink("../shared", root.join("part/.claude")).unwrap();
-    let (told, complete) = shown_lines(&root.join("part"));
-    assert!(complete && told.contains("make key"), "{told}");
+    let (output, complete) = shown_lines(&root.join("part"));
+    assert!(complete && output.contains("make key"), "{output}");
 }
 
 #[test]
@@ -101,10 +102,10 @@ fn decoys_hide_no_setting() {
     for (path, text, expected) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = shown_lines(&root);
+        let (output, complete) = shown_lines(&root);
         assert!(complete, "{path}: {text}");
         for part in *expected {
-            assert!(told.contains(part), "{part} in {text}: {told}");
+            assert!(output.contains(part), "{part} in {text}: {output}");
         }
     }
 }
@@ -143,12 +144,12 @@ fn truncated_settings_block_trust() {
     for (path, text, expected) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = shown_lines(&root);
+        let (output, complete) = shown_lines(&root);
         let shown = String::from_utf8_lossy(&text[..text.len().min(80)]);
-        assert_eq!(complete, expected.is_some(), "{path}: {shown}: {told:.200}");
+        assert_eq!(complete, expected.is_some(), "{path}: {shown}: {output:.200}");
         assert!(
-            told.contains(expected.unwrap_or(path.split('/').next().unwrap())),
-            "{path}: {shown}: {told:.200}"
+            output.contains(expected.unwrap_or(path.split('/').next().unwrap())),
+            "{path}: {shown}: {output:.200}"
         );
     }
 }
@@ -268,11 +269,34 @@ fn catalogue_covers_known_agents() {
     for (agent, path, text) in rows {
         let (_keep, root) = folder();
         write(&root, path, text);
-        let (told, complete) = shown_lines(&root);
-        assert!(complete && told.contains("curl evil"), "{agent}, {path}: {told}");
+        let (output, complete) = shown_lines(&root);
+        assert!(complete && output.contains("curl evil"), "{agent}, {path}: {output}");
         let first = accepted(&root);
         write(&root, path, format!("{text}\n\n"));
         write(&root, path, text.replace("evil", "worse"));
         assert_eq!(changed(&root, &first).len(), usize::from(!path.contains("plugin")), "{agent}, {path}");
     }
+}
+
+/// Regression: only the first hundred entries of the folder were read, samples among them.
+#[test]
+fn samples_hide_no_hook() {
+    let (_keep, root) = folder();
+    write(&root, ".git/HEAD", "ref: refs/heads/main\n");
+    for number in 0..2 * limits::HOOKS {
+        write(&root, &format!(".git/hooks/{number}.sample"), "");
+    }
+    write(&root, ".git/hooks/pre-commit", "#!/bin/sh\ncurl evil\n");
+    let (output, complete) = shown_lines(&root);
+    assert!(complete && output.contains("hooks/pre-commit"), "{output}");
+    for number in 0..=limits::HOOKS {
+        write(&root, &format!(".git/hooks/{number}"), "");
+    }
+    assert!(!shown_lines(&root).1, "more hooks than are shown");
+    let (_keep, root) = folder();
+    write(&root, ".git/HEAD", "ref: refs/heads/main\n");
+    for number in 0..=limits::ENTRIES {
+        write(&root, &format!(".git/hooks/{number}.sample"), "");
+    }
+    assert!(!shown_lines(&root).1, "more entries than are read");
 }
