@@ -25,7 +25,7 @@ PEERS ?= ../shared/peers
 VERSIONS ?= newest
 BENCHES := --bench exploration --bench history --bench fan_out --bench local_model --bench opening
 
-# Both wait more than they compute, so they run at once, and each shows its output when it is done, where make can do that.
+# The Rust and page tests mostly wait, so they run in parallel; make prints each one's output when it ends, if it can.
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
@@ -44,7 +44,7 @@ run: ## Build the app and open it on this folder (without a display: serve the p
 agent: ## Ask a small local model: make agent PROMPT="Why is the sky blue?" [ARGS=--json] [MODEL=file.gguf]
 	@MODEL="$(MODEL)" scripts/agent.sh "$(or $(PROMPT),What is the capital of France?)" $(ARGS)
 
-# Clippy compiles like rustc and lints on the way: a lint of its own would compile all dependencies a second time.
+# Clippy compiles and lints in one pass; a separate lint would compile all dependencies a second time.
 test test-peers test-agents check-formats build-tests test-rust test-page test-conformance: export RUSTC_WORKSPACE_WRAPPER := clippy-driver
 test test-peers test-agents check-formats build-tests test-rust test-page test-conformance: export CLIPPY_ARGS := -Dwarnings
 
@@ -54,7 +54,7 @@ test: install-tests ## Run every test
 	@$(STEP) "Page: types, lint, unit tests" $(MAKE) test-ui
 	@$(STEP) "Rust: build, with every lint" $(MAKE) build-tests
 	@$(STEP) "Rust, with the window and the package; page in a browser" $(MAKE) -j2 $(WHOLE) test-rust test-page
-	@$(STEP) "ACP: clients of others" $(MAKE) test-conformance
+	@$(STEP) "ACP: third-party clients" $(MAKE) test-conformance
 	@printf '\nEvery test passed.\n'
 
 test-peers: install-tests ui ## Try a real llama-server as the model (builds it: seven minutes the first time)
@@ -62,7 +62,7 @@ test-peers: install-tests ui ## Try a real llama-server as the model (builds it:
 	cargo build --workspace --locked
 	cargo test --workspace --locked --test real llama_server
 
-# The model server is no part of this repository: without it there is no model to ask.
+# The model server is not part of this repository.
 test-agents: install-tests ui ## Try six real agents, installed with npm (2.6 GB the first time)
 	@if [ -d "$(PEERS)" ]; then scripts/peers.sh prepare "$(PEERS)" && scripts/peers.sh run "$(PEERS)"; \
 	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
@@ -96,7 +96,7 @@ app: ui node_modules/.installed $(CYCLONEDX) ## Bundle the app: .app on macOS, .
 	@scripts/sbom.sh $(CYCLONEDX) $(TARGET)/release/bundle/sbom
 	@find $(TARGET)/release/bundle -maxdepth 2 \( -name '*.app' -o -name '*.deb' \) -exec echo "Bundled: {}" \;
 
-bench: bench-exploration bench-answers bench-history bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, with a peer beside it
+bench: bench-exploration bench-answers bench-history bench-local-model bench-fan-out bench-opening bench-page ## Measure speed and memory, next to a peer
 
 bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	@scripts/install.sh tests
@@ -104,21 +104,21 @@ bench-exploration: ui ## Measure the exploration on a large synthetic tree
 	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents cargo bench --locked -p openagents-e2e --bench exploration
 
 # Ten gigabytes of transcripts are made once, below the target folder.
-bench-history: ui $(CCUSAGE) ## Measure other agents' sessions, 10 GB of them, beside ripgrep and ccusage
+bench-history: ui $(CCUSAGE) ## Measure other agents' sessions, 10 GB of them, next to ripgrep and ccusage
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents CCUSAGE_BIN=$(abspath $(CCUSAGE)) \
 		cargo bench --locked -p openagents-e2e --bench history
 
-# The measure is no part of this repository: without it there is nothing to compare with.
-bench-answers: ui ## Measure whether questions find the right places, beside ripgrep and BM25
+# The questions are not part of this repository; without them there is nothing to compare with.
+bench-answers: ui ## Measure whether questions find the right places, next to ripgrep and BM25
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	@if [ -d "$(LOCALISE)" ]; then scripts/bench_answers.py $(TARGET)/release/openagents "$(LOCALISE)" $(TARGET)/answers; \
 	else echo "No measure at $(LOCALISE): set LOCALISE to the folder with fetch.py and cases.tsv."; fi
 
-# For this machine's own instruction set, as the peer is built; in a folder of its own, because the flags rebuild everything.
-bench-local-model: ui ## Measure the local model beside llama-server on the same file
+# Built for this machine's own instruction set, like the peer, and in a separate folder, because the flags rebuild everything.
+bench-local-model: ui ## Measure the local model next to llama-server on the same file
 	@scripts/install.sh tests
 	@scripts/test-models.sh
 	@scripts/llama-server.sh
@@ -131,7 +131,7 @@ bench-local-model: ui ## Measure the local model beside llama-server on the same
 		LLAMA_SERVER=$(abspath $(TARGET))/llama-server/llama-server \
 		cargo bench --locked -p openagents-e2e --bench local_model
 
-bench-fan-out: ui ## Measure how fast updates reach 200 clients, beside a plain broadcast server
+bench-fan-out: ui ## Measure how fast updates reach 200 clients, next to a plain broadcast server
 	cargo bench --locked -p openagents-e2e --bench fan_out
 
 bench-opening: ui ## Measure how long opening a session takes, with 1,000 and 100,000 updates
@@ -143,7 +143,7 @@ bench-page: ui ## Measure what long output, long answers and scrolling cost the 
 	@node ui/bench/main.js
 	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/scroll.js
 
-fuzz: $(FUZZ) ## Feed every decoder of foreign frames for five minutes each (needs a nightly Rust)
+fuzz: $(FUZZ) ## Fuzz every decoder of foreign frames, five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh
 
 check: ui ## Type-check everything, quickly
@@ -180,8 +180,8 @@ install-tests:
 deny: $(DENY) ## Check the licences and sources of all dependencies
 	@$(DENY) --locked check bans licenses sources
 
-# Not part of `make test`: what it finds changes without a change here.
-audit: $(DENY) ## Look for known vulnerabilities in all dependencies (says so when offline)
+# Not part of `make test`, because its result can change without a change here.
+audit: $(DENY) ## Check all dependencies for known vulnerabilities (prints a notice when offline)
 	@scripts/audit.sh $(DENY)
 
 test-ui: $(PAGE)
@@ -189,7 +189,7 @@ test-ui: $(PAGE)
 	@$(NPM) --prefix ui run lint
 	@$(NPM) --prefix ui run test
 
-# The programs too: the end-to-end tests start them, and cargo builds for a test only what that test links.
+# Builds the programs too, because the end-to-end tests start them.
 build-tests: $(PAGE)
 	cargo build --workspace --locked
 	cargo test --workspace --locked --no-run --quiet
@@ -203,7 +203,7 @@ test-page: $(PAGE)
 	cargo build --workspace --locked
 	@$(NPM) --prefix ui run test:page
 
-# The programs of others come with npm; where it cannot be reached this says so and passes.
+# The third-party clients come from npm; if it cannot be reached, this prints a notice and passes.
 test-conformance:
 	@scripts/conformance.sh
 
@@ -221,7 +221,7 @@ node_modules/.installed: package.json package-lock.json
 	@$(NPM) ci --loglevel=error
 	@touch $@
 
-# Built without optimisation: it runs for three seconds, and takes a third of the time to compile.
+# Built without optimisation: it runs for three seconds and compiles three times as fast.
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
 	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \

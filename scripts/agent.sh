@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds what is needed and asks a local model, by default a small one that is downloaded once: agent.sh PROMPT [OPTION…]
+# Asks a local model, by default a small one that is downloaded once: agent.sh PROMPT [OPTION…]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 programs=${CARGO_TARGET_DIR:-target}/debug

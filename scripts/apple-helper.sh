@@ -1,6 +1,6 @@
 #!/bin/bash
-# Builds the helper program for Foundation Models where that can be done: on a Mac with Apple silicon and the software
-# development kit of macOS 26. The app does without it, so what is missing is said and is no error.
+# Builds the helper program for Foundation Models, on a Mac with Apple silicon and the SDK of macOS 26. The app runs without
+# it, so a missing prerequisite is reported and does not fail the build.
 #
 #   apple-helper.sh PROFILE   PROFILE is debug or release
 #

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Looks for known vulnerabilities in the crates, and in what the page ships of npm: audit.sh CARGO_DENY
+# Checks the crates, and the npm packages in the page, for known vulnerabilities: audit.sh CARGO_DENY
 #
 # Fails on a vulnerability. A source that cannot be reached is named as NOT checked; that alone passes only if neither can
 # be reached, as on a machine without network, and never where CI is set: a scheduled check must not pass unseen.

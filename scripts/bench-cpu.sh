@@ -1,6 +1,6 @@
 #!/bin/bash
-# Says for which processor the local model and its peer are built by `make bench-local-model`: this machine's own.
+# Prints the processor for which `make bench-local-model` builds the local model and its peer: this machine's own.
 #
-# Some virtual machines list AMX and end a program that uses it. There it is the generation before AMX, for both.
+# Some virtual machines list AMX and kill a program that uses it. There, both are built for the generation before AMX.
 set -euo pipefail
 if grep -qs amx_tile /proc/cpuinfo; then echo icelake-server; else echo native; fi

@@ -1,9 +1,9 @@
 #!/bin/bash
-# Puts the helper programs where the bundler takes them from, under the names that it asks for. The one for Foundation
-# Models is there on a Mac alone, and only where it could be built.
+# Copies the helper programs to where the bundler looks for them, under the names that it expects. The one for Foundation
+# Models exists only on a Mac, and only if it could be built.
 #
 #   bundle.sh PROFILE   PROFILE is debug or release
-#   bundle.sh apple     what the bundler is told beside its configuration when that one is there
+#   bundle.sh apple     prints the bundler's extra option if the helper for Foundation Models exists
 set -euo pipefail
 cd "$(dirname "$0")/.."
 profile=${1:?debug, release or apple}

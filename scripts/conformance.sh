@@ -1,8 +1,8 @@
 #!/bin/bash
-# Lets ACP clients that we did not write use the real programs: the official TypeScript SDK, and acpx.
+# Tests the real programs with third-party ACP clients: the official TypeScript SDK, and acpx.
 #
-# Installs them with npm into target/conformance, in the versions of tests/conformance/package.json. Skips, and says so, only
-# where they are not installed and npm cannot be reached.
+# Installs them with npm into target/conformance, in the versions of tests/conformance/package.json. Skips with a notice if they
+# are not installed and npm cannot be reached.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(mkdir -p "${CARGO_TARGET_DIR:-target}" && cd "${CARGO_TARGET_DIR:-target}" && pwd)

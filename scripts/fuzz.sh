@@ -1,5 +1,5 @@
 #!/bin/bash
-# Feeds the decoders of foreign frames, five minutes each, or as many seconds as the first argument says.
+# Fuzzes the decoders of foreign frames, five minutes each, or for as many seconds as the first argument says.
 #
 # Needs a nightly Rust beside the pinned one, and cargo-fuzz, which `make fuzz` installs into the target folder.
 set -euo pipefail

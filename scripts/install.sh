@@ -1,11 +1,11 @@
 #!/bin/bash
-# Installs what the named parts need and this machine lacks, and says what that is. A machine that has it all is left alone.
+# Installs what the named parts need and this machine lacks, and prints what it installs.
 #
 #   install.sh build        a C++ toolchain: enough for the command line and the local model
 #   install.sh desktop      and the libraries of the desktop window
-#   install.sh tests        and what the tests drive: browsers, a display, tools to compare with
-#   install.sh python       a Python that can make environments
-#   install.sh formats      a command line, and terminals that a program can drive
+#   install.sh tests        and what the tests use: browsers, a display, tools to compare with
+#   install.sh python       a Python that can create virtual environments
+#   install.sh formats      a command line, and a terminal that a program can control
 #   install.sh macos-check  a second Rust that can check for macOS
 #
 # Written for the bash 3.2 that macOS has.
@@ -71,7 +71,7 @@ check_toolchains
 case "$(uname -s)" in
 Darwin)
     [ "$part" != macos-check ] || refuse "This is macOS: 'make test' checks the real thing."
-    [ "$part" != formats ] || refuse "The agents are driven on Linux: their Node is installed for it."
+    [ "$part" != formats ] || refuse "This runs only on Linux: the Node that it installs is built for Linux."
     on_macos "$part"
     ;;
 *)
@@ -87,7 +87,7 @@ Darwin)
     if command -v apt-get >/dev/null; then
         with_apt "$packages"
     else
-        say "Not a Debian: if a step fails, install what these Debian packages hold: $packages"
+        say "This is not Debian. If a step fails, install the equivalents of these Debian packages: $packages"
     fi
     ;;
 esac

@@ -1,7 +1,7 @@
-"""Runs every scenario of the iOS emulator, as every version of the app, against one server: with the door open to this
-machine (`--ios allow`), then over the network with a desktop that allows whoever knocks (`--ios ask`).
+"""Runs every scenario of the iOS emulator, as every version of the app, against one server: with access open to this
+machine (`--ios allow`), then over the network with a desktop that allows every phone that asks (`--ios ask`).
 
-A warning of the emulator is a failure unless ALLOWED gives the reason why it stands.
+A warning of the emulator is a failure unless ALLOWED gives a reason to accept it.
 """
 
 import argparse
@@ -19,9 +19,9 @@ from pathlib import Path
 
 VERSIONS = ("v1", "v2", "v3")
 
-# (mode of the door, name of the emulator's check) -> why its warning stands.
+# (mode of access, name of the emulator's check) -> the reason to accept its warning.
 ALLOWED: dict[tuple[str, str], str] = {
-    ("ask", "working_directory"): "whoever is not allowed yet is told of no folder; the app then shows none",
+    ("ask", "working_directory"): "until a phone is allowed, it is shown no folder",
 }
 
 PROMPT = "What was I doing here?"
@@ -92,12 +92,12 @@ def network_address() -> str:
 
 
 class Server:
-    """`openagents serve`, with the desktop that stands by it."""
+    """`openagents serve`, with a desktop that answers its access requests."""
 
     def __init__(self, program: str, home: Path, root: Path, ios: str) -> None:
         self.program = program
         self.ios = ios
-        self.knocks = 0
+        self.requests = 0
         self.environment = os.environ | {
             "OPENAGENTS_HOME": str(home / "openagents"),
             "CODEX_HOME": str(home / "codex"),
@@ -113,7 +113,7 @@ class Server:
         self.desktop.start()
         first = self.process.stdout.readline()
         if not first:
-            sys.exit("the server ended before it listened")
+            sys.exit("the server exited before it listened")
         self.address = f"127.0.0.1:{json.loads(first)['port']}"
         if ios == "ask":
             listeners = self.devices("network")["network"]["listeners"]
@@ -125,12 +125,12 @@ class Server:
         return json.loads(done.stdout)
 
     def allow_all(self) -> None:
-        """Does what the server's own lines say, whenever somebody knocks."""
+        """Runs the command that the server prints for each access request."""
         for line in self.process.stderr:
-            knock = re.search(r"`openagents devices allow (\S+)`", line)
-            if knock:
-                self.knocks += 1
-                self.devices("allow", knock[1])
+            request = re.search(r"`openagents devices allow (\S+)`", line)
+            if request:
+                self.requests += 1
+                self.devices("allow", request[1])
             else:
                 print(line, end="", file=sys.stderr)
 
@@ -168,7 +168,7 @@ def check(emulator: str, server: Server, version: str, scenario: str, arguments:
     began = time.monotonic()
     failed, standing = judge(emulator, server, version, scenario, arguments)
     # A handshake alone asks for nothing.
-    if server.ios == "ask" and server.knocks == 0 and scenario != "handshake":
+    if server.ios == "ask" and server.requests == 0 and scenario != "handshake":
         failed.append("nobody was asked to let it in")
     if server.process.poll() is not None:
         failed.append(f"the server ended by itself with {server.process.returncode}")
@@ -196,7 +196,7 @@ def main() -> int:
 
         with Server(arguments.program, home, root, "allow") as server:
             passed = [run(server, *scenario) for scenario in runs]
-        # Whoever was allowed is remembered until the server ends: each has to knock.
+        # An allowed phone is remembered until the server exits, so each version has to ask again.
         for scenario in runs:
             with Server(arguments.program, home, root, "ask") as server:
                 passed.append(run(server, *scenario))

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Lets an emulator of the OpenAgents iOS app judge a server that knows one workspace with history.
+# Tests a server that knows one workspace with history, using an emulator of the OpenAgents iOS app.
 #
 #   ios-checks.sh prepare EMULATOR   installs what the emulator needs
 #   ios-checks.sh run EMULATOR       runs every scenario as every version of the app, on this machine and over the network

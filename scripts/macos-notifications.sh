@@ -1,6 +1,6 @@
 #!/bin/bash
 # Checks on macOS that the app posts a notification while the page of its window is suspended. Needs `make test` and
-# `make app`; stops every WebKit page of this user, so it is for a build machine.
+# `make app`. Stops every WebKit page of this user, so use it only on a build machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

@@ -1,18 +1,18 @@
 #!/bin/bash
-# Drives real coding agents through OpenAgents, against a model server that answers from a script: Claude Code, Codex,
+# Tests real coding agents through OpenAgents, against a model server that answers from a script: Claude Code, Codex,
 # Gemini CLI, GitHub Copilot, opencode and Qwen Code.
 #
-#   peers.sh reach PEERS     fails when the programs are not there and npm cannot be reached to install them
+#   peers.sh reach PEERS     fails if the programs are missing and npm cannot be reached to install them
 #   peers.sh prepare PEERS   installs the programs with npm, in the versions of PEERS/npm/package.json, into target/peers
 #   peers.sh run PEERS       runs tests/real without llama_server
-#   peers.sh formats PEERS   compares what we show of the agents' sessions with what they did: scripts/check-formats
+#   peers.sh formats PEERS   compares the sessions that OpenAgents shows with what the agents did: scripts/check-formats
 #
 # PEERS holds the model server (scripted-model). Nothing is installed outside of target/peers: 2.6 GB. With VERSIONS=newest
 # the agents come in their newest versions, into target/peers-newest.
 #
 # One test by hand, with programs that are installed elsewhere:
 #
-#   OPENAGENTS_PEERS=PEERS OPENAGENTS_PEER_PROGRAMS=FOLDER/node_modules/.bin cargo test -p openagents-e2e --test agents_real
+#   OPENAGENTS_PEERS=PEERS OPENAGENTS_PEER_PROGRAMS=FOLDER/node_modules/.bin cargo test -p openagents-e2e --test real
 set -euo pipefail
 action=${1:?reach, prepare, run or formats}
 peers=$(cd "${2:?the folder of the model server}" && pwd)
@@ -66,7 +66,7 @@ prepare)
     rm -rf "$folder"
     mkdir -p "$folder"
     wanted >"$folder/package.json"
-    # Two packages run a script at their installation: it puts their program in place.
+    # Two packages need their postinstall script, which puts their program in place.
     npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
     npm rebuild --prefix "$folder" --no-update-notifier --loglevel=error @anthropic-ai/claude-code opencode-ai
     for program in $programs; do

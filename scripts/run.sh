@@ -1,8 +1,8 @@
 #!/bin/bash
-# Builds the app and opens it on a folder: as a window where there is a display, else as a page in a browser.
+# Builds the app and opens it on a folder: in a window, or without a display as a page in a browser.
 set -euo pipefail
 folder=${1:?the folder to explore}
-# `make run FOLDER=~/code`: zsh leaves the tilde to us.
+# zsh does not expand the tilde in `make run FOLDER=~/code`.
 case $folder in "~" | "~/"*) folder=$HOME${folder#"~"} ;; esac
 folder=$(cd "$folder" && pwd) || exit 2
 cd "$(dirname "$0")/.."

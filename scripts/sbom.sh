@@ -1,5 +1,5 @@
 #!/bin/bash
-# Writes what the app is made of, as CycloneDX: one file for each program of the bundle, and one for the page:
+# Writes a bill of materials (CycloneDX) for each program of the bundle, and one for the page:
 #
 #   sbom.sh CARGO_CYCLONEDX FOLDER
 set -euo pipefail
@@ -9,7 +9,7 @@ name=openagents-sbom
 
 mkdir -p "$folder"
 rm -f "$folder"/*.cdx.json
-# It writes beside every manifest of the workspace.
+# cargo-cyclonedx writes next to every manifest of the workspace.
 clean() { find . -name "$name.json" -not -path '*/node_modules/*' -delete; }
 trap clean EXIT
 "$tool" cyclonedx --format json --spec-version 1.5 --target "$(rustc -vV | sed -n 's/^host: //p')" --override-filename "$name" --quiet

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs one step of the tests under a heading and says how long it took: step.sh NAME COMMAND…
+# Runs one step of the tests under a heading and prints its duration: step.sh NAME COMMAND…
 set -uo pipefail
 name=$1
 shift

