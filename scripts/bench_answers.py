@@ -109,7 +109,7 @@ def main():
     for which in ("all", "code"):
         for name in ("bm25-files", "bm25-chunks", "rg"):
             show(f"{name}, {which} files", score(localise, os.path.join(out, f"{name}-{which}.jsonl"), first))
-    # Children only: the largest of all that ran, of which the questions are the largest.
+    # The peak of the largest child process, which is one that answers a question.
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     rg = [json.loads(line)["seconds"] for line in open(os.path.join(out, "rg-all.jsonl"), encoding="utf-8")]
     print(f"\nfrom goal to findings: median {statistics.median(seconds):.3f} s, p95 {seconds[len(seconds) * 95 // 100]:.3f} s, "

@@ -12,10 +12,10 @@ const USES = {
   words: ['connection'],
   theme: ['backend/storage'],
   commands: ['kit', 'page\\.svelte'],
-  find: ['connection', 'kit', 'terminal', 'timeline', 'words'],
+  find: ['connection', 'kit', 'session/(?:rows|delegation|result-words)', 'terminal', 'timeline/Timeline', 'words'],
   phone: [],
   install: ['kit'],
-  offline: ['connection', 'kit', 'session', 'timeline/rows'],
+  offline: ['connection', 'kit', 'session'],
   connection: ['backend', 'kit'],
   plan: ['connection', 'kit'],
   models: ['connection', 'kit'],
@@ -39,11 +39,12 @@ const USES = {
     'findings',
     'kit',
     'models/model-words',
+    'session',
     'terminal',
     'trust/trust',
     'words',
   ],
-  session: ['agents/agent-words', 'connection', 'kit', 'plan', 'timeline', 'words'],
+  session: ['agents/agent-words', 'connection', 'kit', 'plan', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
   settings: [
@@ -58,7 +59,7 @@ const USES = {
     'trust',
     'words',
   ],
-  inspector: ['agents/agent-words', 'connection', 'kit', 'page', 'timeline', 'words'],
+  inspector: ['agents/agent-words', 'connection', 'kit', 'page', 'session/rows', 'timeline', 'words'],
 };
 
 const walls = Object.entries(USES).map(([folder, uses]) => ({

@@ -130,14 +130,14 @@ def main():
         for ended in as_completed([pool.submit(check.run) for check in checks]):
             check = ended.result()
             if any("could not be driven" in sentence for sentence in check.wrong):
-                # Beside others an agent may be too slow for its terminal.
+                # When run in parallel, an agent may be too slow for its terminal.
                 driven_alone.append(check)
                 continue
             report(check)
     for check in driven_alone:
         report(check.run())
     failed = [check.kind.name for check in checks if check.wrong]
-    print(f"Not as it should be: {', '.join(failed)}." if failed else "Every session is shown as it was made.")
+    print(f"Differences found in: {', '.join(failed)}." if failed else "Every session is shown as it was made.")
     sys.exit(1 if failed else 0)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from records import unknown
 
-# Bytes of a log that the product reads whole for its list (`limits::history::SUMMARY_WHOLE`).
+# Bytes of a log that the product reads whole for its list (`limits::SUMMARY_WHOLE`).
 LONG = 256 << 10
 
 
@@ -88,7 +88,7 @@ class Findings:
             self.expect(session.id, "continues", row.get("continues"), session.continues)
             own = len(session.live())
             counts = [own, own + len(session.inherited)]
-            # An order is no prompt of the user, and prompts of a long log are not counted.
+            # A task given to a sub-agent is not a user's prompt, and prompts of a long log are not counted.
             counts += [0] if session.started_by else []
             counts += [None] if Path(row["file_path"]).is_file() and Path(row["file_path"]).stat().st_size > LONG else []
             self.expect(session.id, "prompts", row["user_turns"], *counts)

@@ -1,4 +1,4 @@
-"""The kinds of records and fields that the readers know: `crates/transcripts/src/history/known/AGENT.json`.
+"""The kinds of records and fields that the readers know: `crates/transcripts/src/history/log/known/AGENT.json`.
 
 What is new there is looked at first: does a reader need it? Then `--learn` adds it.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 # Stands for what is not named, in a session with many unknown names.
 REST = "…"
 
-FOLDER = Path(__file__).parents[2] / "crates/transcripts/src/history/known"
+FOLDER = Path(__file__).parents[2] / "crates/transcripts/src/history/log/known"
 
 
 def unknown(stats):

@@ -30,7 +30,10 @@ fn remote_model_calls_tools_of_dogfood_commands() -> Result<()> {
         );
         assert!(called[0].3.to_string().contains(found), "{called:?}");
         assert_eq!(last["status"], "complete");
-        assert!(last["message"].as_str().is_some_and(|said| said.starts_with("The tool said: ")), "{last}");
+        assert!(
+            last["message"].as_str().is_some_and(|response| response.starts_with("The tool said: ")),
+            "{last}"
+        );
         assert_eq!(last["usage"]["promptTokens"], 21);
         // The second request has the call and its result.
         let asked = server.asked();
@@ -87,8 +90,11 @@ fn model_mends_an_invalid_call() -> Result<()> {
         let called = calls(&updates);
         ensure!(called.len() == 1 && called[0].2 == "failed", "{prompt}: {called:?}");
         assert_eq!(last["status"], "complete", "{prompt}");
-        let said = last["message"].as_str().unwrap_or_default();
-        assert!(said.starts_with("The tool said: ") && said.contains(expected), "{prompt}: {said}");
+        let response = last["message"].as_str().unwrap_or_default();
+        assert!(
+            response.starts_with("The tool said: ") && response.contains(expected),
+            "{prompt}: {response}"
+        );
     }
     Ok(())
 }
@@ -126,9 +132,9 @@ fn api_key_goes_to_the_server_only() -> Result<()> {
     assert!(!logged.contains(KEY), "the key is in the log of the bridge");
     let bearer = format!("Bearer {KEY}");
     assert!(server.asked().iter().all(|request| request.header("authorization") == Some(&bearer)));
-    let told = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
-    assert!(told.contains("TRACE"), "the log is off: {told}");
-    assert!(!told.contains(KEY));
+    let shown = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    assert!(shown.contains("TRACE"), "the log is off: {shown}");
+    assert!(!shown.contains(KEY));
     for file in std::fs::read_dir(desk.folder("home"))? {
         let path = file?.path();
         if path.is_file() {
@@ -165,14 +171,14 @@ fn ask_errors_are_one_sentence() -> Result<()> {
     ];
     for (server, expected) in rows {
         let output = agent(&desk, server, "hello", &[])?.output()?;
-        let told = String::from_utf8(output.stderr)?;
+        let shown = String::from_utf8(output.stderr)?;
         let origin = server.trim_end_matches("/v1");
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
-        assert!(told.contains(expected) && told.contains(origin) && told.lines().count() == 1, "{told}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{shown}");
+        assert!(shown.contains(expected) && shown.contains(origin) && shown.lines().count() == 1, "{shown}");
     }
     let mut command = desk.openagents(&["agent", "hello", "--model", "openai:gpt-5"])?;
-    let told = String::from_utf8(command.env_remove("OPENAI_API_KEY").output()?.stderr)?;
-    assert!(told.contains("OpenAI at https://api.openai.com needs a key; set OPENAI_API_KEY"), "{told}");
+    let shown = String::from_utf8(command.env_remove("OPENAI_API_KEY").output()?.stderr)?;
+    assert!(shown.contains("OpenAI at https://api.openai.com needs a key; set OPENAI_API_KEY"), "{shown}");
     Ok(())
 }
 
@@ -219,9 +225,9 @@ fn ask_names_bad_usage() -> Result<()> {
     ];
     for (arguments, expected) in rows {
         let output = desk.run(&[&["agent", "hello"], arguments].concat())?;
-        let told = String::from_utf8(output.stderr)?;
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(expected) && !told.contains("a:b"), "{told}");
+        let shown = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(2), "{shown}");
+        assert!(shown.contains(expected) && !shown.contains("a:b"), "{shown}");
     }
     Ok(())
 }

@@ -72,7 +72,7 @@ impl Attached {
         self.until(|params| {
             let update = &params["update"];
             update["sessionUpdate"] == "agent_message_chunk"
-                && update["content"]["text"].as_str().is_some_and(|said| said.contains(text))
+                && update["content"]["text"].as_str().is_some_and(|reply| reply.contains(text))
         })
     }
 
@@ -166,8 +166,8 @@ async fn attach_folds_long_log_unless_disabled() -> Result<()> {
 
     assert!(folded.heard.len() < LONG / 10, "{}", folded.heard.len());
     let text = |attached: &Attached| -> String {
-        let said = attached.heard.iter().filter_map(|params| params["update"]["content"]["text"].as_str());
-        said.collect()
+        let reply = attached.heard.iter().filter_map(|params| params["update"]["content"]["text"].as_str());
+        reply.collect()
     };
     assert_eq!(text(&folded), text(&whole));
     assert_eq!(whole.numbers(), counted(whole.heard.len()));
@@ -247,9 +247,9 @@ fn attach_reports_unknown_session() -> Result<()> {
     let desk = desk()?;
     let fails = |arguments: &[&str], expected: &str| -> Result<()> {
         let output = desk.run(&[&["attach"], arguments].concat())?;
-        let told = String::from_utf8(output.stderr)?;
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(expected) && told.lines().count() == 1, "{told}");
+        let report = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{report}");
+        assert!(report.contains(expected) && report.lines().count() == 1, "{report}");
         Ok(())
     };
     fails(&[], "OpenAgents is not running here; start the app, or `openagents serve`")?;

@@ -56,8 +56,8 @@ impl House {
 
     /// Checks that the connected client keeps working, a new client can connect, and no memory was used up.
     async fn is_unharmed(&mut self) -> Result<()> {
-        self.friend.request("session/list", json!({})).await.context("who was there before")?;
-        let mut newcomer = self.server.connect().await.context("who comes now")?;
+        self.friend.request("session/list", json!({})).await.context("the existing client")?;
+        let mut newcomer = self.server.connect().await.context("a new client")?;
         newcomer.request("session/list", json!({})).await?;
         ensure!(self.server.child.try_wait()?.is_none(), "the server has ended");
         let most = memory(self.server.child.id(), "VmHWM:")?;
@@ -81,7 +81,6 @@ impl House {
         Ok((status.unwrap_or_default(), answer))
     }
 
-    /// Requests an upgrade with these headers and returns the status.
     async fn upgrade(&self, target: &str, headers: &[(&str, &str)]) -> Result<u16> {
         let mut all = vec![
             ("Connection", "Upgrade"),
@@ -432,14 +431,14 @@ async fn bridge_survives_10000_connections() -> Result<()> {
         let last = u8::try_from(index % 250)? + 1;
         let address = if index % 2 == 0 { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(127, 0, 2, last) };
         let mut stream = from(address, house.port).await?;
-        let said: &[u8] = match index % 4 {
+        let reply: &[u8] = match index % 4 {
             0 => b"",
             1 => b"GET / HTTP/1.1\r\nHos",
             2 => b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
             _ => b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         };
         // The server may already have closed the connection.
-        let _ = stream.write_all(said).await;
+        let _ = stream.write_all(reply).await;
         open.push_back(stream);
         if open.len() > room {
             open.pop_front();
@@ -604,8 +603,8 @@ async fn post(house: &House, path: &str, body: &Value) -> Result<(u16, Value)> {
 #[tokio::test]
 async fn used_codes_and_scope_escalation_are_refused() -> Result<()> {
     let mut house = House::new().await?;
-    let told = house.friend.request("_openagents/devices/pair", json!({})).await?;
-    let code = told["pairing"]["code"].as_str().with_context(|| told.to_string())?.to_owned();
+    let shown = house.friend.request("_openagents/devices/pair", json!({})).await?;
+    let code = shown["pairing"]["code"].as_str().with_context(|| shown.to_string())?.to_owned();
     let (status, asked) = post(&house, "/pair", &json!({"code": code, "name": "Phone"})).await?;
     assert_eq!(status, 200, "{asked}");
     let listed = house.friend.request("_openagents/devices/list", json!({})).await?;

@@ -40,7 +40,7 @@ async fn chaos_loses_no_update() -> Result<()> {
     let spoil = |spoiler: &Spoiler| if drops { spoiler.lose_one_write() } else { Ok(()) };
     let mut aftermath = storm(&plan, seed, folder.path(), spoil).await?;
     let verdict = aftermath.verdict().await?;
-    println!("{aftermath}; {} taken by kills before anybody was told", verdict.unborn);
+    println!("{aftermath}; {} lost to kills before any client saw them", verdict.unborn);
     println!("{verdict}");
     assert!(aftermath.ledger.len() > 1000, "{aftermath}");
     assert!(verdict.is_clean(), "seed {seed}: {}", describe(&verdict));
@@ -53,7 +53,6 @@ async fn breeze(folder: &std::path::Path, spoil: impl FnOnce(&Spoiler) -> Result
     storm(&plan, 7, folder, spoil).await
 }
 
-/// Returns the log of one session as a new client reads it.
 async fn read_session(aftermath: &Aftermath, session: &str) -> Result<Shown> {
     let mut client = aftermath.read_anew("late").await?;
     let following = client.sessions.remove(session).context("the session")?;

@@ -19,7 +19,6 @@ use std::{
 const PEOPLE: u64 = 5;
 const EACH: u64 = 40;
 
-/// The tasks given to delegates.
 const TASKS: [&str; 10] = [
     "[[say Nothing to do.]]",
     "[[plan]] [[think Hm.]] [[say Planned.]]",

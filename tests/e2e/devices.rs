@@ -46,8 +46,8 @@ impl Pairing {
     }
 
     fn code(&mut self) -> Result<String> {
-        let told = self.next()?;
-        Ok(told["pairing"]["code"].as_str().with_context(|| told.to_string())?.to_owned())
+        let shown = self.next()?;
+        Ok(shown["pairing"]["code"].as_str().with_context(|| shown.to_string())?.to_owned())
     }
 }
 
@@ -68,8 +68,8 @@ fn devices(desk: &Desk, arguments: &[&str]) -> Result<Value> {
 fn pair(desk: &Desk, server: &Server, scope: &str) -> Result<(String, String)> {
     let mut pairing = Pairing::start(desk)?;
     let (_, asked) = post(port(server)?, "/pair", &json!({"code": pairing.code()?, "name": "Phone"}))?;
-    let told = pairing.next()?;
-    let request = told["request"]["id"].as_str().with_context(|| told.to_string())?;
+    let shown = pairing.next()?;
+    let request = shown["request"]["id"].as_str().with_context(|| shown.to_string())?;
     devices(desk, &["allow", request, "--scope", scope])?;
     let (_, allowed) = post(port(server)?, "/pair/wait", &json!({"request": asked["request"]}))?;
     let text = |value: &Value| value.as_str().map(str::to_owned).with_context(|| allowed.to_string());
@@ -168,8 +168,11 @@ async fn device_is_renamed_rescoped_and_removed() -> Result<()> {
     assert_eq!(devices(&desk, &["rename", beginning, "Old phone"])?["devices"][0]["name"], "Old phone");
     assert_eq!(devices(&desk, &["scope", beginning, "prompt"])?["devices"][0]["scope"], "prompt");
     device.request("session/new", new).await.context("it counts at once")?;
-    let told = String::from_utf8(desk.run(&["devices", "list"])?.stdout)?;
-    assert!(told.contains("Old phone") && told.contains("prompt") && told.contains("connected"), "{told}");
+    let shown = String::from_utf8(desk.run(&["devices", "list"])?.stdout)?;
+    assert!(
+        shown.contains("Old phone") && shown.contains("prompt") && shown.contains("connected"),
+        "{shown}"
+    );
 
     let unasked = desk.openagents(&["devices", "revoke", beginning])?.stdin(Stdio::null()).output()?;
     assert_eq!(unasked.status.code(), Some(2));
@@ -197,9 +200,9 @@ fn wrong_device_id_is_named() -> Result<()> {
     ];
     for (arguments, expected) in rows {
         let output = desk.run(&[&["devices"], arguments].concat())?;
-        let told = String::from_utf8(output.stderr)?;
-        assert_eq!(output.status.code(), Some(1), "{told}");
-        assert!(told.contains(expected), "{told}");
+        let shown = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{shown}");
+        assert!(shown.contains(expected), "{shown}");
     }
     Ok(())
 }
@@ -209,9 +212,9 @@ fn devices_without_bridge_names_serve() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     for arguments in [&["pair"][..], &["devices", "list"], &["devices", "network", "--lan", "on"]] {
         let output = desk.run(arguments)?;
-        let told = String::from_utf8(output.stderr)?;
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
-        assert!(told.contains("`openagents serve --lan`") && told.lines().count() == 1, "{told}");
+        let shown = String::from_utf8(output.stderr)?;
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {shown}");
+        assert!(shown.contains("`openagents serve --lan`") && shown.lines().count() == 1, "{shown}");
     }
     Ok(())
 }
@@ -236,9 +239,9 @@ fn network_switch_survives_restart() -> Result<()> {
 #[tokio::test]
 async fn ios_app_request_is_shown_and_allowed() -> Result<()> {
     let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
-    let told = desk.folder("told.txt");
+    let shown = desk.folder("told.txt");
     let mut command = desk.openagents(&["serve", "--port", "0", "--json", "--ios", "ask"])?;
-    command.args(["--lan-address", "127.0.0.2"]).stderr(File::create(&told)?);
+    command.args(["--lan-address", "127.0.0.2"]).stderr(File::create(&shown)?);
     let server = Server::start(command)?;
     let mut app: Client = server.connect_ios().await?;
     app.send("initialize", json!({"protocol_version": "0.2.2", "client_capabilities": {}})).await?;
@@ -247,7 +250,7 @@ async fn ios_app_request_is_shown_and_allowed() -> Result<()> {
     app.send("orchestrate.explore.start", explore).await?;
     let knocked = async {
         loop {
-            let text = std::fs::read_to_string(&told)?;
+            let text = std::fs::read_to_string(&shown)?;
             if let Some(line) = text.lines().find(|line| line.contains("asks for access")) {
                 return anyhow::Ok(line.to_owned());
             }

@@ -171,8 +171,8 @@ fn explore_moves_an_invalid_database_aside() -> Result<()> {
     fs::write(&database, "this is no database, and long enough to be looked at as one".repeat(20))?;
     let output = desk.run(&["explore", "--json"])?;
     assert_eq!(output.status.code(), Some(0));
-    let told = String::from_utf8(output.stderr)?;
-    assert!(told.contains("moved"), "{told}");
+    let shown = String::from_utf8(output.stderr)?;
+    assert!(shown.contains("moved"), "{shown}");
     Ok(())
 }
 

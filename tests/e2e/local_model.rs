@@ -30,7 +30,6 @@ fn with_model(desk: &Desk, arguments: &[&str], model: &std::path::Path) -> Resul
     Ok(command)
 }
 
-/// Opens a session in which the local model answers.
 async fn local_session(client: &mut Client, desk: &Desk) -> Result<Value> {
     let made = client.request("session/new", json!({"cwd": desk.workspace, "mcpServers": []})).await?;
     let id = made["sessionId"].clone();
@@ -51,7 +50,6 @@ async fn endless(client: &mut Client, session: &Value) -> Result<u64> {
     Ok(asked)
 }
 
-/// Returns the updates of one kind that the client received.
 fn updates(client: &Client, kind: &str) -> Result<Vec<Value>> {
     let mut found = Vec::new();
     for frame in &client.frames {
@@ -266,9 +264,9 @@ fn bad_model_files_are_one_sentence() -> Result<()> {
         let path = path.to_str().context("a path in UTF-8")?;
         let output = desk.run(&["agent", "hello", "--model", path])?;
         assert_eq!(output.status.code(), Some(1), "{name}");
-        let told = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
-        let told = told.trim();
-        assert!(told.contains(expected) && told.lines().count() == 1, "{name}: {told}");
+        let report = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
+        let report = report.trim();
+        assert!(report.contains(expected) && report.lines().count() == 1, "{name}: {report}");
     }
     let output = desk.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
     assert_eq!(output.status.code(), Some(2));
@@ -282,13 +280,13 @@ fn context_and_length_limits_are_reported() -> Result<()> {
     let model = scripted(&desk)?;
     let long = "word ".repeat(6000);
     let output = with_model(&desk, &["agent", &long], &model)?.output()?;
-    let told = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
-    assert!(told.contains("tokens and the model was loaded for 4096"), "{told}");
+    let report = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
+    assert!(report.contains("tokens and the model was loaded for 4096"), "{report}");
     let output = with_model(&desk, &["agent", "please loop"], &model)?
         .env("OPENAGENTS_LLAMA_CONTEXT", "2048")
         .output()?;
-    let told = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
-    assert!(told.contains("cut off"), "{}", &told[told.len().saturating_sub(400)..]);
+    let report = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
+    assert!(report.contains("cut off"), "{}", &report[report.len().saturating_sub(400)..]);
     Ok(())
 }
 
@@ -348,7 +346,7 @@ fn small_model_makes_no_answer_worse() -> Result<()> {
     let found =
         lines.iter().map(findings).find(|found| found.is_array()).context("no findings were shown")?;
     ensure!(found == without["findings"] && found[0]["path"] == "src/tide.rs", "{found} {without}");
-    let said = last["message"].as_str().unwrap_or_default();
-    ensure!(said.contains("src/tide.rs") || said.contains("Only the places found are shown"), "{said}");
+    let reply = last["message"].as_str().unwrap_or_default();
+    ensure!(reply.contains("src/tide.rs") || reply.contains("Only the places found are shown"), "{reply}");
     Ok(())
 }

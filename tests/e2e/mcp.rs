@@ -132,13 +132,13 @@ fn mcp_finds_code() -> Result<()> {
     assert_eq!(names(&tools), ["find"]);
     assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
     assert_eq!(tools[0]["inputSchema"]["required"], json!(["question"]));
-    let (found, said) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
+    let (found, reply) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
     let first = &found["findings"][0];
     assert_eq!((&first["path"], &first["symbol"]), (&json!("src/redirect.rs"), &json!("follow_redirects")));
-    assert!(said.starts_with("**Found:**") && said.contains("`src/redirect.rs:1-3`"), "{said}");
-    let (found, said) = agent.answer("find", json!({"question": "xylophone"}))?;
+    assert!(reply.starts_with("**Found:**") && reply.contains("`src/redirect.rs:1-3`"), "{reply}");
+    let (found, reply) = agent.answer("find", json!({"question": "xylophone"}))?;
     assert_eq!(found["findings"], json!([]));
-    assert!(said.starts_with("**Found:** nothing for “xylophone”; try "), "{said}");
+    assert!(reply.starts_with("**Found:** nothing for “xylophone”; try "), "{reply}");
     agent.end()?;
     assert!(!desk.folder("home").exists(), "code alone needs no data folder");
     Ok(())
@@ -153,8 +153,8 @@ fn mcp_without_history_reaches_no_session() -> Result<()> {
         let message = refused["error"]["message"].as_str().context("an error")?;
         assert_eq!(message, format!("no such tool: {tool} (there are: find)"));
     }
-    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
-    assert!(!format!("{found}{said}").contains(OURS), "{found}");
+    let (found, reply) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    assert!(!format!("{found}{reply}").contains(OURS), "{found}");
     agent.end()
 }
 
@@ -169,8 +169,8 @@ fn mcp_offers_history_only_when_switched_on() -> Result<()> {
         refused["error"]["message"].as_str().is_some_and(|it| it.starts_with("no such tool")),
         "{refused}"
     );
-    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
-    assert!(!format!("{found}{said}").contains(OURS), "{found}");
+    let (found, reply) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    assert!(!format!("{found}{reply}").contains(OURS), "{found}");
 
     let switch = |how: &str| desk.run(&["privacy", how, "hosted-history"]);
     assert!(switch("--allow")?.status.success());
@@ -189,9 +189,9 @@ fn mcp_reads_sessions_of_its_workspace() -> Result<()> {
     let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
     let mut agent = Agent::start(&desk, &[&workspace, "--history"])?;
     assert_eq!(names(&agent.tools()?), ["find", "sessions_search", "session_read"]);
-    let (found, said) = agent.answer("sessions_search", json!({"pattern": "marimba"}))?;
+    let (found, reply) = agent.answer("sessions_search", json!({"pattern": "marimba"}))?;
     assert_eq!((&found["matches"][0]["sessionId"], &found["totalMatches"]), (&json!(OURS), &json!(1)));
-    assert_eq!(serde_json::from_str::<Value>(&said)?, found, "the text is the data");
+    assert_eq!(serde_json::from_str::<Value>(&reply)?, found, "the text is the data");
     let (read, _) = agent.answer("session_read", json!({"session_id": OURS, "provider": "codex"}))?;
     assert_eq!(read["events"][0]["content"], "Tune the marimba");
     let (found, _) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
@@ -224,9 +224,9 @@ fn mcp_reaches_no_other_workspace() -> Result<()> {
         assert!(found.to_string().contains("Tune the marimba"), "{arguments}: {found}");
         assert!(!found.to_string().contains("secret"), "{arguments}: {found}");
     }
-    let (found, said) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
+    let (found, reply) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
     for foreign in [FOREIGN_CODEX, FOREIGN_CLAUDE, "secret"] {
-        assert!(!format!("{found}{said}").contains(foreign), "{found}");
+        assert!(!format!("{found}{reply}").contains(foreign), "{found}");
     }
     agent.end()
 }
@@ -250,8 +250,8 @@ fn mcp_names_malformed_argument() -> Result<()> {
     for (tool, arguments, expected) in rows {
         let result = agent.call(tool, arguments)?["result"].clone();
         assert_eq!(result["isError"], true, "{result}");
-        let said = text(&result)?;
-        assert!(said.starts_with("Invalid parameters: ") && said.contains(expected), "{said}");
+        let reply = text(&result)?;
+        assert!(reply.starts_with("Invalid parameters: ") && reply.contains(expected), "{reply}");
     }
     let broken = [
         (json!({"name": "find", "arguments": [1]}), -32602, "arguments is not a JSON object"),

@@ -183,7 +183,6 @@ fn hostile(base: String) -> Result<(openai::Server, Arc<Mutex<usize>>)> {
     Ok((server, made))
 }
 
-/// Returns everything a server was sent, as text.
 fn sent(server: &openai::Server) -> String {
     server.asked().iter().map(|request| request.body.to_string()).collect()
 }
@@ -296,11 +295,11 @@ async fn hostile_endpoint_reads_no_other_workspace() -> Result<()> {
 
     let made = *made.lock().unwrap_or_else(PoisonError::into_inner);
     ensure!(made >= 500, "{made} calls in {prompts} prompts");
-    let told = sent(&far);
-    assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
-    assert!(!told.contains(OWN), "{}", around(&told, OWN));
+    let output = sent(&far);
+    assert!(!output.contains(OTHER), "{}", around(&output, OTHER));
+    assert!(!output.contains(OWN), "{}", around(&output, OWN));
     // The endpoint did get what it may read.
-    assert!(told.contains("fn a() {}"));
+    assert!(output.contains("fn a() {}"));
 
     // With its switch on, the endpoint reads this workspace's sessions, and still no others.
     switch(&mut person, "elsewhere-history", true).await?;
@@ -308,9 +307,9 @@ async fn hostile_endpoint_reads_no_other_workspace() -> Result<()> {
     for _ in 0..3 {
         prompt(&mut person, &id, "What is here?", json!({})).await?;
     }
-    let told = sent(&far);
-    assert!(told.contains(OWN), "the tools were not offered");
-    assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
+    let output = sent(&far);
+    assert!(output.contains(OWN), "the tools were not offered");
+    assert!(!output.contains(OTHER), "{}", around(&output, OTHER));
     Ok(())
 }
 
@@ -326,8 +325,8 @@ async fn local_findings_stay_local_on_mode_change() -> Result<()> {
     let search = format!("call session.search {}", json!({"pattern": "AKIA", "maxResults": 50}));
 
     prompt(&mut person, &id, &search, json!({})).await?;
-    let told = sent(&near);
-    assert!(told.contains(OWN) && !told.contains(OTHER), "{told}");
+    let output = sent(&near);
+    assert!(output.contains(OWN) && !output.contains(OTHER), "{output}");
     switch(&mut person, "local-other-history", true).await?;
     prompt(&mut person, &id, &search, json!({})).await?;
     assert!(sent(&near).contains(OTHER), "the switch is on");
@@ -336,12 +335,12 @@ async fn local_findings_stay_local_on_mode_change() -> Result<()> {
     for text in ["Hello", "And now?", &search] {
         prompt(&mut person, &id, text, json!({})).await?;
     }
-    let told = sent(&far);
-    assert!(!told.contains(OTHER), "{}", around(&told, OTHER));
-    assert!(!told.contains(OWN), "{}", around(&told, OWN));
-    assert!(told.contains("Answer omitted"), "{told}");
+    let output = sent(&far);
+    assert!(!output.contains(OTHER), "{}", around(&output, OTHER));
+    assert!(!output.contains(OWN), "{}", around(&output, OWN));
+    assert!(output.contains("Answer omitted"), "{output}");
     // The far model's own answers are in its conversation.
-    assert!(told.contains("Hello from the scripted model."), "{told}");
+    assert!(output.contains("Hello from the scripted model."), "{output}");
     Ok(())
 }
 
@@ -430,9 +429,9 @@ async fn remote_model_brief_has_no_past_sessions() -> Result<()> {
         };
         choose(&mut person, &id, &approval, "custom:far").await?;
         person.until("the end", |frame| frame["id"] == json!(asked)).await?;
-        let told = sent(&far);
-        assert!(told.contains("Write a script that rotates"), "{told}");
-        assert_eq!(told.contains(OWN), on, "{told}");
+        let output = sent(&far);
+        assert!(output.contains("Write a script that rotates"), "{output}");
+        assert_eq!(output.contains(OWN), on, "{output}");
     }
     Ok(())
 }
@@ -458,7 +457,6 @@ async fn only_admin_changes_read_access() -> Result<()> {
     Ok(())
 }
 
-/// Returns the text around a word, for an error message.
 fn around<'a>(text: &'a str, word: &str) -> &'a str {
     let at = text.find(word).unwrap_or_default();
     let (from, to) = (text.floor_char_boundary(at.saturating_sub(400)), text.ceil_char_boundary(at + 200));

@@ -96,9 +96,9 @@ fn serve_rejects_busy_port() -> Result<()> {
     let port = taken.local_addr()?.port().to_string();
     let output = desk.run(&["serve", "--port", &port])?;
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr)?;
-    assert!(told.starts_with(&format!("openagents: port {port} is in use")), "{told}");
-    assert_eq!(told.lines().count(), 1);
+    let shown = String::from_utf8(output.stderr)?;
+    assert!(shown.starts_with(&format!("openagents: port {port} is in use")), "{shown}");
+    assert_eq!(shown.lines().count(), 1);
     Ok(())
 }
 
@@ -108,8 +108,8 @@ fn serve_names_the_running_server() -> Result<()> {
     let server = start(&desk)?;
     let output = desk.run(&["serve", "--port", "0"])?;
     assert_eq!(output.status.code(), Some(1));
-    let told = String::from_utf8(output.stderr)?;
-    assert!(told.contains(&format!("http://127.0.0.1:{}", server.begun["port"])), "{told}");
+    let shown = String::from_utf8(output.stderr)?;
+    assert!(shown.contains(&format!("http://127.0.0.1:{}", server.begun["port"])), "{shown}");
     Ok(())
 }
 
@@ -135,18 +135,18 @@ fn kill_9_loses_no_sent_update() -> Result<()> {
     let output = desk.run(&["explore", "--json"])?;
     server.child.kill()?;
     server.child.wait()?;
-    let told = json_lines(&output.stdout)?;
-    let (last, updates) = told.split_last().context("lines")?;
+    let shown = json_lines(&output.stdout)?;
+    let (last, updates) = shown.split_last().context("lines")?;
     let session = last["final"]["session_id"].as_str().context("session_id")?;
     let store = openagents_bridge::open_store(&desk.folder("home"))?;
     let stored = store.updates_after(session, 0, 10_000)?;
     let numbers = |seq: &Value| seq["_meta"]["openagents"]["seq"].as_u64();
-    let told: Vec<_> = updates.iter().filter_map(numbers).collect();
+    let shown: Vec<_> = updates.iter().filter_map(numbers).collect();
     assert_eq!(
         stored.iter().map(|row| row.seq).collect::<Vec<_>>(),
         (1..=stored.len() as u64).collect::<Vec<_>>()
     );
-    assert!(!told.is_empty() && told.iter().all(|seq| *seq <= stored.len() as u64));
+    assert!(!shown.is_empty() && shown.iter().all(|seq| *seq <= stored.len() as u64));
     Ok(())
 }
 
@@ -155,9 +155,9 @@ fn serve_rejects_missing_root() -> Result<()> {
     let desk = Desk::new("proj", &[])?;
     let output = desk.run(&["serve", "--port", "0", "--root", "nope"])?;
     assert_eq!(output.status.code(), Some(1));
-    let mut told = String::new();
-    output.stderr.as_slice().read_to_string(&mut told)?;
-    assert!(told.starts_with("openagents: cannot serve nope: "), "{told}");
+    let mut shown = String::new();
+    output.stderr.as_slice().read_to_string(&mut shown)?;
+    assert!(shown.starts_with("openagents: cannot serve nope: "), "{shown}");
     assert!(!desk.folder("home").exists());
     Ok(())
 }

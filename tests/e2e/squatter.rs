@@ -68,8 +68,8 @@ fn is_whole(request: &str) -> bool {
 /// Runs commands on a data folder whose lock is held and whose `bridge.json` names the squatter's address.
 fn commands(desk: &Desk, squatter: &Squatter, token: &str) -> Result<String> {
     let home = desk.folder("home");
-    let told = json!({"address": squatter.address, "pid": 1, "token": token});
-    std::fs::write(home.join("bridge.json"), told.to_string())?;
+    let shown = json!({"address": squatter.address, "pid": 1, "token": token});
+    std::fs::write(home.join("bridge.json"), shown.to_string())?;
     let mut complaints = String::new();
     for arguments in [&["attach", "--json"][..], &["devices", "list"], &["agent", "Hello", "--json"]] {
         let output = desk.run(arguments)?;
@@ -125,7 +125,7 @@ fn crashed_bridge_token_is_invalid() -> Result<()> {
     let second = serve()?;
     let new = token(&second)?;
     ensure!(old != new);
-    let told = std::fs::read_to_string(desk.folder("home").join("bridge.json"))?;
-    ensure!(told.contains(new.trim()) && !told.contains(old.trim()));
+    let shown = std::fs::read_to_string(desk.folder("home").join("bridge.json"))?;
+    ensure!(shown.contains(new.trim()) && !shown.contains(old.trim()));
     Ok(())
 }

@@ -47,7 +47,6 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Writes the hook, with a comment.
     fn hook(&self, comment: &str) -> Result<()> {
         let command = format!("touch {} # {comment}", self.canary.display());
         let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
@@ -105,16 +104,16 @@ async fn hooks_run_only_after_trust() -> Result<()> {
     let id = prompt(&mut editor, &session).await?;
     let request = editor.until("the question", asks).await?;
     let call = &request["params"]["toolCall"];
-    let told = call["content"][0]["content"]["text"].as_str().context("the question")?;
+    let report = call["content"][0]["content"]["text"].as_str().context("the question")?;
     let claude = stage.desk.folder("bin").join("claude");
     ensure!(
-        told.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
-        "{told}"
+        report.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
+        "{report}"
     );
-    ensure!(told.contains("hooks.SessionStart.hooks.command: touch "), "{told}");
+    ensure!(report.contains("hooks.SessionStart.hooks.command: touch "), "{report}");
     assert!(!stage.canary.exists(), "a hook has run before the folder was trusted");
 
-    // The command line takes the desktop's place, and prints the same.
+    // The command line answers instead of the desktop, and prints the same.
     let trusted = stage.run(&["workspaces", "trust", ".", "--yes"])?;
     ensure!(
         trusted.contains(&format!("Trusted  {}", stage.folder())) && trusted.contains("hooks.SessionStart"),
@@ -184,9 +183,9 @@ fn hostile_repository_runs_and_prints_nothing() -> Result<()> {
         &["workspaces", "list"],
     ] {
         let output = stage.openagents(arguments)?.stdin(std::process::Stdio::null()).output()?;
-        for told in [&output.stdout, &output.stderr] {
-            let told = std::str::from_utf8(told).with_context(|| format!("{arguments:?}"))?;
-            assert_eq!(told, escaped(told), "{arguments:?}");
+        for report in [&output.stdout, &output.stderr] {
+            let report = std::str::from_utf8(report).with_context(|| format!("{arguments:?}"))?;
+            assert_eq!(report, escaped(report), "{arguments:?}");
         }
         assert!(!output.stdout.is_empty() || arguments[0] == "workspaces", "{arguments:?}: {output:?}");
     }
@@ -196,11 +195,11 @@ fn hostile_repository_runs_and_prints_nothing() -> Result<()> {
         &["find", "parser", "--json"],
         &["ask", "How does the parser work?", "--json"],
     ] {
-        let told = stage.run(arguments)?;
-        let mut values = serde_json::Deserializer::from_str(&told).into_iter::<Value>();
-        assert!(values.all(|value| value.is_ok()), "{told}");
-        assert!(told.contains("parser"), "{told}");
-        assert_eq!(told, escaped(&told), "{arguments:?}");
+        let report = stage.run(arguments)?;
+        let mut values = serde_json::Deserializer::from_str(&report).into_iter::<Value>();
+        assert!(values.all(|value| value.is_ok()), "{report}");
+        assert!(report.contains("parser"), "{report}");
+        assert_eq!(report, escaped(&report), "{arguments:?}");
     }
     drop(server);
     assert!(!stage.canary.exists() && !stage.desk.workspace.join("x").exists());
@@ -241,8 +240,8 @@ async fn delegate_command_asks_for_trust_first() -> Result<()> {
     let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", &address];
 
     let output = stage.openagents(&arguments)?.stdin(std::process::Stdio::null()).output()?;
-    let told = String::from_utf8(output.stderr)?;
-    assert!(told.contains(&format!("`openagents workspaces trust {}`", stage.folder())), "{told}");
+    let report = String::from_utf8(output.stderr)?;
+    assert!(report.contains(&format!("`openagents workspaces trust {}`", stage.folder())), "{report}");
     assert!(!output.status.success() && !stage.canary.exists());
 
     for (answer, started) in [("n", false), ("y", true)] {
@@ -319,9 +318,9 @@ async fn custom_agent_folder_needs_trust() -> Result<()> {
     let id = prompt(&mut editor, &session).await?;
     let request = editor.until("the question, or the end", |frame| asks(frame) || frame["id"] == id).await?;
     ensure!(asks(&request), "it started without a question: {request}");
-    let told =
+    let report =
         request["params"]["toolCall"]["content"][0]["content"]["text"].as_str().context("the question")?;
-    ensure!(told.contains(own) && told.contains("curl evil"), "{told}");
+    ensure!(report.contains(own) && report.contains("curl evil"), "{report}");
     let chosen = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
     editor.respond(&request["id"], chosen).await?;
     let end = editor.until("the end of the turn", |frame| frame["id"] == id).await?;

@@ -165,7 +165,7 @@ async fn window_shows_local_model_answer() -> anyhow::Result<()> {
 
 /// Quitting waits for no agent and leaves none behind.
 #[tokio::test]
-async fn quit_outlives_no_deaf_agent() -> anyhow::Result<()> {
+async fn quit_ends_unresponsive_agent() -> anyhow::Result<()> {
     let (home, project) = (tempfile::tempdir()?, project()?);
     let desktop = Desktop::start(&desktop::build()?, home.path(), None).await?;
     desktop.until("a live link", LIVE).await?;

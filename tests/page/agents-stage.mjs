@@ -68,7 +68,7 @@ export class AgentsStage {
     await this.add(tab, 'Fake');
     await tab.page.locator('[data-agent="custom:fake"][data-agent-state=ready]').waitFor();
     await tab.page.keyboard.press('Escape');
-    // An agent that was added since decides itself what it asks: whoever trusts the folder again is told, and it may start.
+    // An agent that was added since may act without asking you: trusting the folder again names it, and lets it start.
     if (this.trusts) await this.trust();
   }
 

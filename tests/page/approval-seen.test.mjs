@@ -259,7 +259,7 @@ for (const screen of Object.keys(SCREENS)) {
       }
     });
 
-    await context.test('an edit that is changed while it is asked has to be seen anew', async () => {
+    await context.test('an edit that changes while it is pending has to be viewed again', async () => {
       const name = 'a changing edit';
       await stage.asking(
         { name: 'edit', title: name, kind: 'edit', content: [diff('src/a.rs', 'a\n', 'b\n')] },

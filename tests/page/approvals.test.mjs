@@ -25,7 +25,7 @@ const written = (name) => readFile(join(stage.fixture.workspace, name), 'utf8').
 
 const sheet = (page) => page.locator('[data-sheet]');
 
-test('a file is edited after an approval on a phone, on any page', async () => {
+test('a file is edited after an approval on a phone, and every page shows it', async () => {
   const one = await stage.open(browser);
   const two = await paired(browser, stage.server, one, { name: 'My phone', theme: 'light' });
   await two.page.getByRole('heading', { name: 'Explore a workspace' }).waitFor();

@@ -220,8 +220,8 @@ test('a finding is delegated with the question and its location', async () => {
 test('without findings the page says what to try', async () => {
   const { tab, page, played } = await stage();
   find(played, [], {
-    text: '**Found:** nothing for `blockchain`; try a name that stands in the code',
-    hint: 'a name that stands in the code, such as `pair_device`, or the name of a folder',
+    text: '**Found:** nothing for `blockchain`; try a name that occurs in the code',
+    hint: 'a name that occurs in the code, such as `pair_device`, or the name of a folder',
   });
   await page.getByText('Nothing found for blockchain').waitFor();
   await page.getByText('or the name of a folder.').waitFor();

@@ -108,7 +108,7 @@ export class Fixture {
     );
   }
 
-  /** Adds a session of a Claude Code that writes records of its own time. */
+  /** Adds a session with record types that OpenAgents does not know. */
   async unheardOf(id) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
     const common = {

@@ -65,7 +65,9 @@ test('a session with unknown records is marked as incomplete', async () => {
   const tab = await open(`#transcript=claude-code:${id}`);
   const { page } = tab;
   await page
-    .getByText('It may be incomplete: Claude Code 9.9.0 wrote what OpenAgents does not know: recap', { exact: false })
+    .getByText('It may be incomplete: Claude Code 9.9.0 wrote records or fields that OpenAgents does not know: recap', {
+      exact: false,
+    })
     .waitFor();
   await tab.shootAll('incomplete');
   await page

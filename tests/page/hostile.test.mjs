@@ -12,7 +12,7 @@ import { Fixture } from './fixture.mjs';
 import { HIDDEN, showsAll } from './hidden-text.mjs';
 import { PROGRAM, Server } from './server.mjs';
 
-const NAMES = fileURLToPath(new URL('../support/hostile-names.txt', import.meta.url));
+const NAMES = fileURLToPath(new URL('../src/hostile-names.txt', import.meta.url));
 /** The name of the folder itself. */
 const FOLDER = 'har\u202e\u200bbour \u2066x';
 

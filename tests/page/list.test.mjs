@@ -317,7 +317,7 @@ test('a device that may not see the sessions of other agents lists ours, silentl
   });
   const { page } = tab;
   tab.played.answers['_openagents/history/list'] = () => {
-    throw new Error("Other agents' sessions are shown on their own computer only.");
+    throw new Error("Other agents' sessions are shown only on the computer that stores them.");
   };
   tab.played.drop();
   await tab.live();

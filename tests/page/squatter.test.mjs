@@ -182,7 +182,7 @@ test("a program on a crashed bridge's port gets no token, and the page recovers"
   await tab.close();
 });
 
-test('a tab reloaded by such a program leaks no valid token and can be opened again', async (context) => {
+test('a tab taken over by another program leaks no valid token and can be opened again', async (context) => {
   const [tab, other] = [await Tab.open(browser), await Tab.open(browser)];
   for (const { page, expected } of [tab, other]) {
     expected.push(BROKEN);

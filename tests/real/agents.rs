@@ -94,7 +94,6 @@ const PROMPT: &str = "Please do it";
 enum Canary {
     /// Writes into the workspace.
     Inside,
-    /// Writes outside of it.
     Outside,
     /// Connects to a port of this machine.
     Socket,
@@ -138,13 +137,13 @@ impl Scene {
         let text = format!("{PROMPT} [[script:{script}]]");
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
         let prompt = self.client.send("session/prompt", params).await?;
-        let (mut asked, mut said) = (0, String::new());
+        let (mut asked, mut reply) = (0, String::new());
         loop {
             let frame =
                 self.client.next().await.with_context(|| format!("{} at {script}", self.agent.mode))?;
             let update = &frame["params"]["update"];
             if update["sessionUpdate"] == "agent_message_chunk" {
-                said.push_str(update["content"]["text"].as_str().unwrap_or_default());
+                reply.push_str(update["content"]["text"].as_str().unwrap_or_default());
             }
             let approval = &update["_meta"]["openagents"]["approval"];
             if approval["state"] == "pending" {
@@ -162,7 +161,7 @@ impl Scene {
             }
             if frame["id"] == prompt {
                 ensure!(frame.get("error").is_none(), "{frame}");
-                return Ok((asked, said));
+                return Ok((asked, reply));
             }
         }
     }
@@ -264,18 +263,18 @@ async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
         for canary in CANARIES {
             let context = || format!("{canary:?} in a session that is {way}");
             if agent.has_sandbox {
-                let (asked, said) = scene.turn(&format!("{canary:?}"), "reject_once", Some(canary)).await?;
+                let (asked, reply) = scene.turn(&format!("{canary:?}"), "reject_once", Some(canary)).await?;
                 ensure!(!scene.has_sung(canary), "{}: it ran unasked", context());
                 ensure!(
-                    asked > 0 || said.contains("The song is over."),
-                    "{}: it was not tried: {said}",
+                    asked > 0 || reply.contains("The song is over."),
+                    "{}: it was not tried: {reply}",
                     context()
                 );
             }
             let script = format!("{canary:?}Asking");
-            let (asked, said) = scene.turn(&script, "reject_once", Some(canary)).await?;
+            let (asked, reply) = scene.turn(&script, "reject_once", Some(canary)).await?;
             ensure!(!scene.has_sung(canary), "{}: it ran unasked", context());
-            ensure!(asked > 0, "{}: nothing was asked: {said}", context());
+            ensure!(asked > 0, "{}: nothing was asked: {reply}", context());
         }
         scene.close().await?;
     }
@@ -307,7 +306,6 @@ fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(kept)
 }
 
-/// Returns every file below some folders of a desk, by its path there.
 fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| desk.folder(folder)).collect();

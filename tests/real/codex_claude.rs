@@ -143,9 +143,9 @@ async fn an_approval_from_the_second_client_lets_it_edit(agent: Agent) -> Result
     for client in [&desk.first, &desk.second] {
         assert_eq!(diff(client, agent.file)?["newText"], agent.text);
     }
-    let told: Vec<Value> =
+    let shown: Vec<Value> =
         desk.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
-    let answered = told.iter().map(approval).find(|approval| approval["state"] == "answered");
+    let answered = shown.iter().map(approval).find(|approval| approval["state"] == "answered");
     assert_eq!(answered.context("the first client is told")?["by"], "Phone");
     desk.peers.end()
 }
@@ -212,11 +212,11 @@ async fn its_command_line_answers_where_there_is_no_adapter(agent: Agent) -> Res
         let prompt = desk.prompt(script).await?;
         assert_eq!(desk.ended(prompt).await?, "end_turn", "{script}");
     }
-    let told: Vec<Value> =
+    let shown: Vec<Value> =
         desk.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
-    let updates: Vec<&Value> = told.iter().map(|frame| &frame["params"]["update"]).collect();
-    let said: String = updates.iter().filter_map(|update| update["content"]["text"].as_str()).collect();
-    ensure!(said.contains("Listed the folder and read README.md."), "{said}");
+    let updates: Vec<&Value> = shown.iter().map(|frame| &frame["params"]["update"]).collect();
+    let reply: String = updates.iter().filter_map(|update| update["content"]["text"].as_str()).collect();
+    ensure!(reply.contains("Listed the folder and read README.md."), "{reply}");
     let ended =
         |update: &&&Value| update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed";
     ensure!(updates.iter().filter(ended).count() >= 2, "two tools ran");

@@ -49,7 +49,7 @@ fn llama_server_answers() -> Result<()> {
     let (updates, last) = turn(agent(&desk, &server.base_url(), question, &more)?)?;
     // A model this small answers arbitrarily when it is offered tools; only the end of the turn is checked.
     assert_eq!(last["status"], "complete", "{last}");
-    assert!(last["message"].as_str().is_some_and(|said| !said.trim().is_empty()), "{last}");
+    assert!(last["message"].as_str().is_some_and(|reply| !reply.trim().is_empty()), "{last}");
     assert!(last["usage"]["tokens"].as_u64().is_some_and(|tokens| tokens > 0), "{last}");
     assert!(!of_kind(&updates, "agent_message_chunk").is_empty());
     Ok(())

@@ -4,7 +4,6 @@
 mod agents;
 #[cfg(target_os = "linux")]
 mod codex_claude;
-#[cfg(unix)]
 mod llama_server;
 #[cfg(target_os = "linux")]
 mod mcp;

@@ -38,8 +38,8 @@ fn findings_come_back(agent: &Agent) -> Result<()> {
     let commands = snapshot["mcp"].as_array().context("commands")?;
     let command = commands.iter().find(|command| command["agent"] == agent.id).context("its command")?;
     installed.shell(command["command"].as_str().context("a line")?)?;
-    let said = installed.shell(agent.prompt)?;
-    assert!(said.contains("follow_redirects") && said.contains("The finding came back."), "{said}");
+    let reply = installed.shell(agent.prompt)?;
+    assert!(reply.contains("follow_redirects") && reply.contains("The finding came back."), "{reply}");
     Ok(())
 }
 

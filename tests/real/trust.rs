@@ -228,32 +228,32 @@ async fn untrusted_folder_settings_do_not_run() -> Result<()> {
         let stage = Stage::new(is_repository)?;
         let mut client = stage.peers.server.connect().await?;
         let (request, id) = ask(&mut client, &stage, agent).await?;
-        let told = &request["params"]["toolCall"]["content"][0]["content"]["text"];
-        let told = told.as_str().context("the question")?;
+        let shown = &request["params"]["toolCall"]["content"][0]["content"]["text"];
+        let shown = shown.as_str().context("the question")?;
         for (path, _, expected) in SETTINGS {
             let expected = filled(&stage.traces, path, expected);
-            ensure!(told.contains(&expected), "{agent}: {expected} of {path} in\n{told}");
+            ensure!(shown.contains(&expected), "{agent}: {expected} of {path} in\n{shown}");
         }
         for expected in ["core.fsmonitor: touch ", "hooks/post-index-change"] {
-            assert_eq!(told.contains(expected), is_repository, "{agent}: {expected} in\n{told}");
+            assert_eq!(shown.contains(expected), is_repository, "{agent}: {expected} in\n{shown}");
         }
         stage.peers.run(&["agents", "list"])?;
         assert_eq!(stage.left()?, BTreeSet::new(), "{agent}: it ran before the folder was trusted");
 
         let chosen = json!({"outcome": {"outcome": "selected", "optionId": "trust"}});
         client.respond(&request["id"], chosen).await?;
-        let said = RefCell::new(String::new());
+        let reply = RefCell::new(String::new());
         let is_end = |frame: &Value| {
             let text = &frame["params"]["update"]["content"]["text"];
-            said.borrow_mut().push_str(text.as_str().unwrap_or_default());
+            reply.borrow_mut().push_str(text.as_str().unwrap_or_default());
             frame["id"] == id
         };
         client.until("the end of the turn", is_end).await?;
-        let (left, said) = (stage.left()?, said.into_inner());
+        let (left, reply) = (stage.left()?, reply.into_inner());
         // Without this check, a missing trace would prove nothing.
         for setting in *runs {
             let is_there = trace(&stage.traces, setting).exists();
-            ensure!(is_there, "{agent}: {setting} of a trusted folder runs; ran {left:?}, said {said}");
+            ensure!(is_there, "{agent}: {setting} of a trusted folder runs; ran {left:?}, said {reply}");
         }
         stage.peers.end()?;
     }

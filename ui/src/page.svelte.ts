@@ -20,7 +20,6 @@ import { Models } from './models/models.svelte';
 import { Offline } from './offline/offline.svelte';
 import { Pairing } from './pairing/pairing.svelte';
 import { Privacy } from './privacy/privacy.svelte';
-import { PAGES, type Page as SettingsPage } from './settings/pages';
 import { ownEntry, pastEntry, type Entry } from './session/entry';
 import type { Session } from './session/session.svelte';
 import { Sessions } from './session/sessions.svelte';
@@ -28,6 +27,7 @@ import { UNFILTERED } from './sidebar/filter';
 import { Listing } from './sidebar/listing.svelte';
 import { Theme } from './theme/theme.svelte';
 import { Markdown } from './timeline/markdown.svelte';
+import { Navigation } from './navigation.svelte';
 import { Clock } from './words/clock.svelte';
 import { isAnsweredHere, Trusted } from './trust/trust';
 import { baseName } from './words/places';
@@ -94,11 +94,10 @@ export class Page {
   readonly find = new Find();
   readonly inspection = new Inspection(() => this.history.open ?? this.sessions.open);
 
-  drawer = $state(false);
-  palette = $state(false);
-  shortcuts = $state(false);
-  over = $state<'debug' | 'settings' | null>(null);
-  settings = $state<SettingsPage>('models');
+  readonly navigation = new Navigation(
+    () => this.mayAdmin,
+    () => this.editorHere !== null,
+  );
   /** Ids of postponed questions. */
   aside = $state.raw<ReadonlySet<string>>(new Set());
   pairingChosen = $state(false);
@@ -142,7 +141,6 @@ export class Page {
   readonly editorHere = $derived(
     this.backend.kind === 'tauri' || (this.atHome && this.access.device === null) ? this.editor : null,
   );
-  readonly settingsPages = $derived(PAGES.filter(([id]) => id !== 'editor' || this.editorHere !== null));
   /** A page loaded over the network can only get in by pairing. */
   readonly pairs = $derived.by(() => {
     const { state } = this.link;
@@ -214,8 +212,7 @@ export class Page {
 
   listSessionsOf(provider: string): void {
     this.listing.choose({ ...UNFILTERED, provider });
-    // On phones the list is a drawer.
-    this.drawer = matchMedia('(max-width: 720px)').matches;
+    this.navigation.showList();
   }
 
   explore(root: string, goals = ''): void {
@@ -238,19 +235,7 @@ export class Page {
   #clear(): void {
     this.inspection.close();
     this.find.close();
-    this.over = null;
-    this.drawer = false;
-  }
-
-  toggle(what: 'debug' | 'settings', stays = false): void {
-    if (what === 'debug' && !this.mayAdmin) return;
-    this.over = this.over === what && !stays ? null : what;
-    this.drawer = false;
-  }
-
-  openSettings(on: SettingsPage): void {
-    this.settings = on;
-    this.toggle('settings', true);
+    this.navigation.clear();
   }
 
   async leave(): Promise<void> {

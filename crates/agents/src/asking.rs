@@ -58,11 +58,11 @@ impl LevelSetting {
     }
 
     /// Reads the setting from an update or a response such as the one to `session/new`. `None` if it is absent.
-    pub(crate) fn report(&self, said: &Value) -> Option<Report> {
+    pub(crate) fn report(&self, reply: &Value) -> Option<Report> {
         let is_it =
             |option: &&Value| option["id"] == self.id || self.id == MODE && option["category"] == MODE;
         let text = |value: &Value| value.as_str().map(str::to_owned);
-        let option = said["configOptions"].as_array().and_then(|options| options.iter().find(is_it));
+        let option = reply["configOptions"].as_array().and_then(|options| options.iter().find(is_it));
         if let Some(option) = option {
             let id = option["id"].as_str().unwrap_or(self.id).to_owned();
             let offered = values(&option["options"]);
@@ -72,7 +72,7 @@ impl LevelSetting {
             return None;
         }
         // An example in the protocol's documentation has `modeId`.
-        let modes = if said["modes"].is_object() { &said["modes"] } else { said };
+        let modes = if reply["modes"].is_object() { &reply["modes"] } else { reply };
         let current = text(&modes["currentModeId"]).or_else(|| text(&modes["modeId"]));
         let available = modes["availableModes"].as_array();
         if current.is_none() && available.is_none() {
@@ -151,7 +151,7 @@ impl Report {
     }
 }
 
-/// A change after which the agent asks less than a client of ours has chosen.
+/// A change after which the agent asks less often than the user chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lowered {
     pub(crate) setting: &'static LevelSetting,
@@ -179,9 +179,9 @@ impl Watch {
         Self { settings: settings.into_iter().map(watched).collect() }
     }
 
-    /// Applies an update. If a new value makes the agent ask less, it counts as the client's choice when `may_lower` is
+    /// Applies an update. If a new value makes the agent ask less, it counts as the client's choice when `may_change_approval_mode` is
     /// set; otherwise it is returned, to be set back.
-    pub(crate) fn apply_update(&mut self, update: &Value, may_lower: bool) -> Vec<Lowered> {
+    pub(crate) fn apply_update(&mut self, update: &Value, may_change_approval_mode: bool) -> Vec<Lowered> {
         let mut lowered = Vec::new();
         for watched in &mut self.settings {
             let setting = watched.setting;
@@ -191,7 +191,7 @@ impl Watch {
             let Some(value) = report.current.clone() else { continue };
             if setting.asks_with(&value) {
                 watched.chosen = None;
-            } else if may_lower {
+            } else if may_change_approval_mode {
                 watched.chosen = Some(value);
             } else if watched.chosen.as_ref() != Some(&value) && before.as_ref() != Some(&value) {
                 let back_to = watched.chosen.clone().unwrap_or_else(|| setting.asks.to_owned());
@@ -249,11 +249,11 @@ mod tests {
             (documented, Some("yolo"), true, "session/set_mode", ""),
             (config, Some("plan"), true, "session/set_config_option", "mode"),
         ];
-        for (said, current, offers, method, id) in rows {
-            let report = PLAN.report(&said).unwrap_or_else(|| panic!("{said}"));
-            assert_eq!((report.current.as_deref(), report.offers("default")), (current, offers), "{said}");
+        for (reply, current, offers, method, id) in rows {
+            let report = PLAN.report(&reply).unwrap_or_else(|| panic!("{reply}"));
+            assert_eq!((report.current.as_deref(), report.offers("default")), (current, offers), "{reply}");
             let (called, params) = PLAN.set_request("s", Some(&report), "default");
-            assert_eq!((called, params["configId"].as_str().unwrap_or_default()), (method, id), "{said}");
+            assert_eq!((called, params["configId"].as_str().unwrap_or_default()), (method, id), "{reply}");
         }
         let nothing = [
             json!({}),
@@ -261,8 +261,8 @@ mod tests {
             json!({"configOptions": []}),
             json!({"sessionUpdate": "plan", "entries": []}),
         ];
-        for said in nothing {
-            assert_eq!(PLAN.report(&said), None, "{said}");
+        for reply in nothing {
+            assert_eq!(PLAN.report(&reply), None, "{reply}");
         }
         assert_eq!(PLAN.set_request("s", None, "default").0, "session/set_mode");
         assert_eq!(ALLOW_ALL.set_request("s", None, "off").0, "session/set_config_option");
@@ -271,16 +271,18 @@ mod tests {
 
     #[test]
     fn report_names_values_as_the_agent_does() {
-        let said = json!({"modes": modes("auto", &[("default", "Manual"), ("yolo", "YOLO"), ("x", " ")])});
-        let report = PLAN.report(&said).unwrap();
+        let reply = json!({"modes": modes("auto", &[("default", "Manual"), ("yolo", "YOLO"), ("x", " ")])});
+        let report = PLAN.report(&reply).unwrap();
         let named = ["default", "yolo", "x", "new"].map(|value| report.named(value));
         assert_eq!(named, ["“Manual” (default)", "“yolo”", "“x”", "“new”"]);
     }
 
     fn watch() -> Watch {
-        let said = json!({"configOptions": [
+        let reply = json!({"configOptions": [
             option("mode", "default", &[("default", "Manual"), ("auto", "Auto")]), option("allow_all", "off", &[])]});
-        Watch::new([&PLAN, &ALLOW_ALL].map(|setting: &'static LevelSetting| (setting, setting.report(&said))))
+        Watch::new(
+            [&PLAN, &ALLOW_ALL].map(|setting: &'static LevelSetting| (setting, setting.report(&reply))),
+        )
     }
 
     fn mode(value: &str) -> Value {
@@ -288,8 +290,12 @@ mod tests {
     }
 
     /// The settings to set back, with their previous values.
-    fn back(watch: &mut Watch, update: &Value, may_lower: bool) -> Vec<(&'static str, String)> {
-        let lowered = watch.apply_update(update, may_lower).into_iter();
+    fn back(
+        watch: &mut Watch,
+        update: &Value,
+        may_change_approval_mode: bool,
+    ) -> Vec<(&'static str, String)> {
+        let lowered = watch.apply_update(update, may_change_approval_mode).into_iter();
         lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
     }
 
@@ -330,8 +336,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn report_never_panics(text in ".*", key in "configOptions|modes|currentModeId|modeId") {
-            let said = json!({key.clone(): text.clone(), "modes": {key: [text.clone()]}, "configOptions": [{"id": "mode", "options": text}]});
-            let _ = watch().apply_update(&said, false);
+            let reply = json!({key.clone(): text.clone(), "modes": {key: [text.clone()]}, "configOptions": [{"id": "mode", "options": text}]});
+            let _ = watch().apply_update(&reply, false);
         }
     }
 }

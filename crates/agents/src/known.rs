@@ -214,7 +214,7 @@ mod tests {
                     assert!(settings.iter().any(|setting| setting.is_always_offered), "{}", known.id);
                 }
                 AskingLevel::Variables => assert!(!known.variables.is_empty(), "{}", known.id),
-                AskingLevel::ItsOwn => panic!("{} decides itself what it asks", known.id),
+                AskingLevel::ItsOwn => panic!("{} may act without asking you", known.id),
             }
         }
         for json in [OPENCODE_PERMISSION, OPENCODE_CONFIG] {

@@ -5,7 +5,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers` checks every file against this table.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

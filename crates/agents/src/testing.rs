@@ -11,7 +11,6 @@ use std::{
     sync::Mutex,
 };
 
-/// Settings in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Settings(Mutex<BTreeMap<String, Value>>);
 

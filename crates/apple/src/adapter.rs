@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::{collections::HashSet, sync::Arc};
 
-/// A framework tool.
 pub trait FoundationTool: Send + Sync + std::fmt::Debug {
     /// Returns the name, unique among tools.
     fn name(&self) -> &str;
@@ -15,14 +14,12 @@ pub trait FoundationTool: Send + Sync + std::fmt::Debug {
     /// Returns the description that a model uses to choose it.
     fn description(&self) -> &str;
 
-    /// Returns the tool's parameters.
     fn parameters(&self) -> Parameters;
 
     /// Runs with valid arguments. Blocks; returns soon after the context is cancelled.
     fn call(&self, context: &ToolContext<'_>, arguments: Value) -> Result<Vec<Segment>, ToolError>;
 }
 
-/// The parameters of a framework tool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Parameters {
     /// Defined at run time.
@@ -34,9 +31,7 @@ pub enum Parameters {
 /// A part of a framework tool's output.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Segment {
-    /// Plain text.
     Text(String),
-    /// A structured value.
     Structured(Value),
 }
 

@@ -19,7 +19,6 @@ pub struct Facts {
 /// The reason the model is not available, and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum Unavailability {
     #[serde(rename = "not_macos")]
     #[error("Foundation Models are part of macOS; this is not a Mac")]
@@ -34,7 +33,7 @@ pub enum Unavailability {
     NotEligible,
     #[error("Apple Intelligence is off; switch it on in System Settings, Apple Intelligence & Siri")]
     NotEnabled,
-    #[error("the model of Apple Intelligence is not ready yet; macOS downloads it, try again later")]
+    #[error("the model of Apple Intelligence is not ready yet. macOS is downloading it; try again later")]
     NotReady,
     /// A reason added by a later macOS.
     #[error("Foundation Models are not available, and macOS gives no reason")]

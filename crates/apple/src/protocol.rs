@@ -11,13 +11,10 @@ use openagents_core::{
 };
 use serde::{Deserialize, Serialize};
 
-/// A running helper.
 pub type Client = HelperClient<Command, Report>;
 
-/// A command of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Command {
     /// Check the availability again. Ends with [`Report::Availability`].
     Availability {
@@ -30,7 +27,6 @@ pub enum Command {
         id: u64,
         request: Box<ModelRequest>,
     },
-    /// The result of a tool, for the answer waiting for it.
     ToolResult {
         id: u64,
         /// [`CallRequest::id`] of the call.
@@ -42,10 +38,8 @@ pub enum Command {
     Cancel { id: u64 },
 }
 
-/// A report of the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Report {
     /// The first report.
     Hello {
@@ -79,7 +73,6 @@ pub enum Report {
         id: u64,
         stop: StopReason,
     },
-    /// A command failed.
     Failed {
         /// The id of the command; `None` if the line had no valid id.
         id: Option<u64>,

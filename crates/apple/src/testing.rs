@@ -91,7 +91,6 @@ fn spec_of(name: &str, description: &str, schema: schemars::Schema) -> ToolSpec 
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }
 
-/// All of our tools: exploration and delegation.
 pub(crate) fn ours() -> Vec<ToolSpec> {
     let own: [Arc<dyn SessionTool>; 3] = [
         Arc::new(Delegate::new(Arc::new(NoAgents))),

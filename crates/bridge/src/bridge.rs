@@ -36,7 +36,7 @@ use openagents_remote::{
 use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
 use openagents_transcripts::{
     cache::TranscriptCache,
-    history::{History, TranscriptIndex},
+    history::{History, ListingCache},
     history_index::HistoryIndex,
 };
 use openagents_wire::Listener;
@@ -62,7 +62,6 @@ use tokio_util::{
 pub struct Surroundings {
     /// Transcripts of other agents.
     pub history: Arc<History>,
-    /// The user's settings.
     pub settings: Arc<dyn SettingsStore>,
 }
 
@@ -308,7 +307,7 @@ struct Data {
     tabs: Tabs,
     settings: Arc<dyn SettingsStore>,
     switches: Switches,
-    transcripts: Arc<dyn TranscriptIndex>,
+    transcripts: Arc<dyn ListingCache>,
 }
 
 impl Data {
@@ -363,7 +362,7 @@ impl OpenedHistory {
     fn open(
         config: BridgeConfig,
         settings: Arc<dyn SettingsStore>,
-        transcripts: Arc<dyn TranscriptIndex>,
+        transcripts: Arc<dyn ListingCache>,
     ) -> Self {
         let stored = StoredHistory::load(&*settings);
         let index = HistoryIndex::open(&config.home)

@@ -33,7 +33,7 @@ pub enum ClientError {
     /// The bridge refused a call, with its message. The connection stays open.
     #[error("{0}")]
     Refused(String),
-    /// No bridge of this data folder is at the address.
+    /// The bridge of this data folder no longer runs at the address.
     #[error("the bridge has ended")]
     Ended,
     /// The bridge did not answer in time.
@@ -48,10 +48,9 @@ pub enum ClientError {
     /// The connection failed.
     #[error("the connection broke: {0}")]
     Broken(String),
-    /// The answer has another form: the bridge is of another version.
+    /// The answer cannot be parsed; the bridge is probably of another version.
     #[error("{method} was answered in a way that this version does not know ({reason}); restart OpenAgents")]
     Unknown {
-        /// The method.
         method: String,
         /// What does not fit.
         reason: String,
@@ -80,7 +79,7 @@ pub enum Incoming {
 }
 
 impl Incoming {
-    /// Returns the params of a notification of ours, if this is one.
+    /// Returns the params, if this is that notification.
     pub fn event<E: Event>(&self) -> Option<E::Params> {
         match self {
             Self::Notification(method, params) if method == E::NAME => E::Params::deserialize(params).ok(),
@@ -198,7 +197,6 @@ impl Client {
         }
     }
 
-    /// Sends a notification.
     pub async fn notify(&mut self, method: &str, params: &impl Serialize) -> Result<(), ClientError> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }

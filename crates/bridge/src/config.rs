@@ -5,7 +5,6 @@ use openagents_transcripts::history::HistoryRoots;
 use openagents_wire::IosAccess;
 use std::path::PathBuf;
 
-/// Configuration of a bridge.
 #[derive(Debug, Clone)]
 pub struct BridgeConfig {
     /// The data folder, which holds the database, the token and the address.
@@ -16,7 +15,6 @@ pub struct BridgeConfig {
     pub root: PathBuf,
     /// Access to the iOS endpoint. `None`: as set by the user.
     pub ios: Option<IosAccess>,
-    /// Network settings.
     pub network: NetworkConfig,
     /// Folders in which other agents keep their transcripts.
     pub history: HistoryRoots,

@@ -3,7 +3,6 @@
 use openagents_sessions::store::StoreError;
 use std::{net::SocketAddr, path::PathBuf};
 
-/// An error that keeps a bridge from starting.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
@@ -13,7 +12,6 @@ pub enum BridgeError {
     /// The port cannot be bound for another reason.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
-        /// The address to bind.
         address: SocketAddr,
         /// The operating system's error.
         reason: String,
@@ -48,7 +46,6 @@ fn at_address(address: Option<&str>) -> String {
 }
 
 impl BridgeError {
-    /// Returns a code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::PortBusy(_) => "port_busy",

@@ -22,7 +22,6 @@ pub const ADDRESS_FILE: &str = "bridge.json";
 /// that a client never sends the token of one bridge to the address of another.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Announcement {
-    /// The loopback address.
     pub address: SocketAddr,
     /// The token for local use, valid until the bridge ends.
     #[serde(default)]
@@ -139,7 +138,6 @@ pub fn running(home: &Path) -> Option<SocketAddr> {
 /// temporary bridge is running.
 pub fn ask_to_hand_over(home: &Path) -> bool {
     let Some(announced) = announced(home).filter(|announced| announced.temporary) else { return false };
-    #[cfg(unix)]
     if let Some(pid) = i32::try_from(announced.pid).ok().and_then(rustix::process::Pid::from_raw)
         && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::TERM)
     {
@@ -175,7 +173,6 @@ fn read_announcement(home: &Path) -> Option<Announcement> {
 fn open_lock(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
 }
@@ -195,18 +192,15 @@ mod tests {
         let announced = announced(home.path()).unwrap();
         assert_eq!(announced.token, "secret");
         assert!(!format!("{announced:?}").contains("secret"));
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            let file = std::fs::metadata(home.path().join(ADDRESS_FILE)).unwrap();
-            assert_eq!(file.permissions().mode() & 0o777, 0o600);
-        }
+        use std::os::unix::fs::PermissionsExt;
+        let file = std::fs::metadata(home.path().join(ADDRESS_FILE)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600);
         let error = InstanceLock::take(home.path(), false).unwrap_err();
         assert_eq!(
             error.to_string(),
             "OpenAgents is already running on this data folder at http://127.0.0.1:4321"
         );
-        assert!(!ask_to_hand_over(home.path()), "it lasts");
+        assert!(!ask_to_hand_over(home.path()), "a permanent bridge does not hand over");
         drop(first);
         assert_eq!(running(home.path()), None);
         InstanceLock::take(home.path(), false).unwrap();

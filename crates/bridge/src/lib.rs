@@ -5,13 +5,14 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers` reads this table and checks every file against it.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `config` | configuration |
 //! | 1 | `error` | errors that keep a bridge from starting |
-//! | 1 | `markdown` | Markdown as safe HTML |
+//! | 1 | `highlight` | syntax highlighting |
+//! | 2 | `markdown` | Markdown as safe HTML |
 //! | 2 | `instance` | one bridge per data folder, and its address |
 //! | 3 | `acp` | the ACP dialect, and the services that its calls use |
 //! | 4 | `server` | listeners, routes, origin and token checks, the page |
@@ -26,6 +27,7 @@ mod error;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod highlight;
 mod instance;
 mod markdown;
 mod server;

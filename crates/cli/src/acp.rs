@@ -53,7 +53,6 @@ async fn relay(home: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The editor's side.
 struct Editor<R, W> {
     lines: FramedRead<R, AnyDelimiterCodec>,
     output: W,
@@ -62,7 +61,6 @@ struct Editor<R, W> {
     unsent: Option<String>,
 }
 
-/// The side that has ended.
 #[derive(Debug, PartialEq, Eq)]
 enum Ended {
     Editor,
@@ -161,7 +159,7 @@ impl Greeting {
                 return Ok(bridge);
             }
         }
-        anyhow::bail!("OpenAgents ended while it was being greeted")
+        anyhow::bail!("OpenAgents exited during the handshake")
     }
 }
 

@@ -20,7 +20,6 @@ use tokio::{
 };
 use tokio_tungstenite::WebSocketStream;
 
-/// The name of this client.
 const NAME: &str = "openagents-cli";
 /// Time limit for another bridge to end and a new one to start.
 const START_TIME: Duration = Duration::from_secs(15);
@@ -38,7 +37,6 @@ pub(crate) fn wire_path(path: std::path::PathBuf) -> anyhow::Result<String> {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FirstLine {
-    /// It is serving.
     Serving {
         address: SocketAddr,
         /// Notices about the start, for the user.
@@ -93,7 +91,6 @@ async fn start(home: &Path) -> anyhow::Result<SocketAddr> {
     let mut command = Command::new(&program);
     command.args(["serve", "--until-idle"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     // Ctrl-C in the terminal is for this command, which cancels its turn and waits for the end.
-    #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
     let mut line = String::new();

@@ -22,7 +22,6 @@ impl Endpoint {
         Ok(self.runtime.block_on(self.client.call::<M>(params))?)
     }
 
-    /// Returns the current state of what a list method lists.
     pub(crate) fn list<M: Method<Params = Watch>>(&mut self) -> anyhow::Result<M::Answer> {
         self.call::<M>(Watch::default())
     }

@@ -4,7 +4,7 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only. `tests/layers.rs` reads this table and checks every file against it.
+//! A module uses modules of lower layers only. `tests/layers` reads this table and checks every file against it.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

@@ -42,7 +42,6 @@ pub(crate) fn piece(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints one JSON value on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
     let mut out = std::io::stdout().lock();
@@ -113,7 +112,6 @@ pub(crate) fn printable(text: &str) -> String {
     escaped(text).replace(['\n', '\t'], " ")
 }
 
-/// Aligns the columns.
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
     let line = |row: &Vec<String>| {
@@ -170,8 +168,6 @@ pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-// Questions to the user at the terminal.
-
 /// Asks a yes-or-no question. Fails if standard input is not a terminal; `flag` is the hint in the error.
 pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
@@ -185,7 +181,6 @@ pub(crate) fn ask(question: &str, flag: &str) -> anyhow::Result<bool> {
 
 /// Prints a question; the answer is typed on the same line. Input typed before the question is discarded.
 pub(crate) fn put_question(question: &str) -> std::io::Result<()> {
-    #[cfg(unix)]
     if let Err(error) = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush) {
         tracing::debug!(%error, "could not discard what was typed");
     }

@@ -94,7 +94,6 @@ fn print(code: &Pairing) -> anyhow::Result<()> {
     Ok(output::line("")?)
 }
 
-/// State of the pairing.
 struct Progress<'a> {
     arguments: &'a args::Pair,
     asks: bool,
@@ -244,10 +243,10 @@ mod tests {
         let (quiet, width) = (4, code.width());
         for y in 0..width {
             for x in 0..width {
-                let sign = drawn[(y + quiet) / 2][x + quiet];
+                let c = drawn[(y + quiet) / 2][x + quiet];
                 let is_light = match (y + quiet) % 2 {
-                    0 => matches!(sign, '█' | '▀'),
-                    _ => matches!(sign, '█' | '▄'),
+                    0 => matches!(c, '█' | '▀'),
+                    _ => matches!(c, '█' | '▄'),
                 };
                 assert_eq!(is_light, code[(x, y)] == qrcode::Color::Light, "{x}, {y}");
             }

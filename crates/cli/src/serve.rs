@@ -144,8 +144,6 @@ async fn announce_requests(mut client: DevicesClient, mut devices: DevicesSnapsh
     }
 }
 
-// Starts a bridge while another one may still be running.
-
 /// Time limit for another bridge that has no address because it is starting or ending.
 const PATIENCE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -162,7 +160,7 @@ async fn start(
     let _claim = (!config.temporary).then(|| Claim::new(&config.home));
     let begun = Instant::now();
     let mut reachable = begun;
-    let mut told = false;
+    let mut shown = false;
     loop {
         let error = match Bridge::start_with(config.clone(), providers).await {
             Ok(bridge) => return Ok(Some(bridge)),
@@ -182,8 +180,8 @@ async fn start(
             let hint = error.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
             anyhow::bail!("{error}{hint}");
         }
-        if !told && begun.elapsed() > NOTICED {
-            told = true;
+        if !shown && begun.elapsed() > NOTICED {
+            shown = true;
             output::warn("waiting for a command on this data folder to finish its turn");
         }
         tokio::select! {
@@ -192,8 +190,6 @@ async fn start(
         }
     }
 }
-
-// `openagents serve --until-idle`: the bridge behind a command, without network, that ends after its last client.
 
 /// Serves until no client needs this bridge or another bridge wants the data folder.
 async fn serve_temporary() -> anyhow::Result<ExitCode> {

@@ -7,6 +7,7 @@ use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
     CancellationToken,
+    budget::Budget,
     folders::models_folder,
     model::{LocalModels, MODEL_SETTINGS, ModelsSnapshot, SettingsError, SettingsStore},
     workspace::Workspace,
@@ -19,14 +20,23 @@ use openagents_tools::{
 };
 use openagents_transcripts::{
     cache::TranscriptCache,
-    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryIndex},
+    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryListingCache},
     history_index::HistoryIndex,
 };
 use serde_json::Value;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
+
+/// Time limit for a first list of many gigabytes, and for reading all of them once.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Returns the budget for listing or reading past sessions.
+pub(crate) fn patience() -> Budget {
+    Budget::within(PATIENCE, &CancellationToken::new())
+}
 
 pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
     openagents_core::folders::data_folder()
@@ -37,11 +47,11 @@ pub(crate) fn data_folder() -> anyhow::Result<PathBuf> {
 /// only slower.
 pub(crate) fn history() -> History {
     let Ok(home) = data_folder() else {
-        return History::new(HistoryRoots::from_env(), Arc::new(MemoryIndex::default()));
+        return History::new(HistoryRoots::from_env(), Arc::new(MemoryListingCache::default()));
     };
     let history = History::new(HistoryRoots::from_env(), TranscriptCache::open(&home));
     if let Err(error) = exclude_stored(&history, &home) {
-        output::warn(&format!("no past sessions: what is excluded from them cannot be read: {error}"));
+        output::warn(&format!("past sessions are hidden, because their settings cannot be read: {error}"));
     }
     match HistoryIndex::open_existing(&home) {
         Some(index) => history.with_words(Arc::new(index)),
@@ -104,8 +114,6 @@ pub(crate) fn call_tool(
     registry.call(name, &context, arguments)
 }
 
-// The models of this machine, for all commands.
-
 /// Returns the models of this machine. With `preload`, the one in use is loaded at once if the settings say so.
 pub(crate) fn start(settings: Arc<dyn SettingsStore>, preload: bool) -> anyhow::Result<Arc<Local>> {
     let mut config = model_config(settings)?;
@@ -119,7 +127,6 @@ fn model_config(settings: Arc<dyn SettingsStore>) -> anyhow::Result<LocalConfig>
     Ok(LocalConfig::new(folder, settings, Arc::new(Helper::new())))
 }
 
-/// Returns the models of this machine with the model and the settings that a bridge uses.
 pub(crate) fn like_the_bridge(snapshot: &ModelsSnapshot) -> anyhow::Result<Arc<Local>> {
     let settings = Arc::new(ReadOnly(serde_json::to_value(&snapshot.settings)?));
     let mut config = model_config(settings)?;

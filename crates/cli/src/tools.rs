@@ -73,8 +73,8 @@ pub(crate) fn call(arguments: &args::Tool) -> anyhow::Result<ExitCode> {
     match surroundings::call_tool(&workspace, &arguments.name, parsed) {
         Ok(result) => {
             output::json_pretty(&result.to_json())?;
-            for said in words::cut(&result.cut) {
-                output::warn(&said);
+            for reply in words::cut(&result.cut) {
+                output::warn(&reply);
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -111,13 +111,13 @@ fn generate(arguments: &args::Tool, given: Value) -> anyhow::Result<ExitCode> {
         cancel: &CancellationToken::new(),
         emit: &show,
     };
-    let said = tool.call(&context, given);
+    let reply = tool.call(&context, given);
     models.shut_down();
     let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     if !shown.is_empty() && !shown.ends_with('\n') {
         output::line("")?;
     }
-    match said {
+    match reply {
         Ok(reason) if failed.into_inner() => Err(anyhow::anyhow!(reason)),
         Ok(text) => {
             // The note that the tool appends to an answer.

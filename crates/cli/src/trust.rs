@@ -8,12 +8,10 @@ use openagents_core::{
 };
 use serde::Deserialize;
 
-/// Returns whether an approval asks to trust a folder.
 pub(crate) fn is_about_trust(approval: &Approval) -> bool {
     approval.subject == ApprovalSubject::Trust
 }
 
-/// Returns the question as lines.
 pub(crate) fn question(approval: &Approval) -> Vec<String> {
     let mut lines = vec![format!("{STRONG}{}{STRONG:#}", output::printable(&approval.title))];
     let input = approval.raw_input.clone().unwrap_or_default();
@@ -87,7 +85,7 @@ mod tests {
         insta::assert_snapshot!(asked(false, &[], true), @r"
         Trust this folder?
           Codex (/bin/codex) starts in /w/app
-          Agents load nothing from this folder that OpenAgents knows of.
+          OpenAgents knows of nothing that agents would load from this folder.
         ");
         let odd = approval(json!({"rawInput": {"workspace": 1}}));
         assert_eq!(question(&odd).len(), 2);

@@ -42,16 +42,16 @@ pub(crate) fn result(tool: &str, output: &Value) -> String {
 
 /// Describes what was left out of a result, one clause per cut.
 pub(crate) fn cut(cut: &Cut) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     if cut.timed_out {
-        said.push("the time limit was reached before everything was searched".to_owned());
+        reply.push("the time limit was reached before everything was searched".to_owned());
     } else if cut.truncated {
-        said.push("a limit was reached: there is more than shown".to_owned());
+        reply.push("a limit was reached: there is more than shown".to_owned());
     }
     if cut.omitted > 0 {
-        said.push(format!("{} skipped", count(cut.omitted, "item")));
+        reply.push(format!("{} skipped", count(cut.omitted, "item")));
     }
-    said
+    reply
 }
 
 fn distinct(output: &Value, key: &str) -> u64 {
@@ -60,7 +60,8 @@ fn distinct(output: &Value, key: &str) -> u64 {
     names.len() as u64
 }
 
-fn count(number: u64, noun: &str) -> String {
+/// Returns `1 match` or `2 matches`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = match noun {
         "match" => "matches".to_owned(),
         "entry" => "entries".to_owned(),

@@ -75,10 +75,9 @@ fn brings(path: &Path, files: &AgentFiles) -> Vec<String> {
 /// Names the agents that decide for themselves what they ask about; trust lets them start in the folder too.
 fn unasked(snapshot: &AgentsSnapshot) -> Vec<String> {
     let agents = snapshot.agents.iter().filter(|card| card.decides_what_it_asks);
-    agents.map(|card| format!("{} decides itself what it asks.", output::printable(&card.name))).collect()
+    agents.map(|card| format!("{} may act without asking you.", output::printable(&card.name))).collect()
 }
 
-/// Describes what was trusted.
 fn trusted(path: &Path, covered_by: &Path) -> Vec<String> {
     let mut lines = vec![format!("Trusted  {}", shown(path))];
     if covered_by != path {
@@ -122,7 +121,7 @@ mod tests {
         ");
         let agents = json!({"agents": [{"name": "Codex", "decidesWhatItAsks": false}, {"name": "odd", "decidesWhatItAsks": true}]});
         let agents = serde_json::from_value(agents).unwrap();
-        assert_eq!(unasked(&agents), ["odd decides itself what it asks."]);
+        assert_eq!(unasked(&agents), ["odd may act without asking you."]);
         let nothing = AgentFiles { complete: true, ..AgentFiles::default() };
         assert_eq!(brings(Path::new("/w/a\nb"), &nothing)[1..], [NOTHING_KNOWN.to_owned()]);
     }

@@ -291,7 +291,8 @@ impl Drop for Reader {
 
 /// Returns a close reason as an event-stream comment, which must be a single line.
 fn comment(word: &Closing) -> String {
-    let reason: String = word.reason.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    let reason: String =
+        word.reason.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
     format!("closed {} {reason}", word.code)
 }
 

@@ -73,7 +73,7 @@ impl Frame {
             n: self.n,
             ts: self.ts,
             connection: self.connection.to_string(),
-            door: self.endpoint.to_owned(),
+            endpoint: self.endpoint.to_owned(),
             client: self.client.to_string(),
             direction: direction.to_owned(),
             bytes: self.bytes,

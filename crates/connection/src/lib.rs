@@ -6,7 +6,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers: `tests/layers` reads this table and checks every file against it.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

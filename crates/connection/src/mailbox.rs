@@ -165,7 +165,7 @@ impl Closing {
         Self { code: 4403, reason }
     }
 
-    /// For a socket that takes nothing. Updates up to `written` may have been read.
+    /// For a client that stopped reading. Updates up to `written` may have been read.
     pub(crate) fn too_slow(written: u64) -> Self {
         Self { code: 4408, reason: format!("Attach again from update {written}.") }
     }

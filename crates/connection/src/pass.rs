@@ -97,18 +97,8 @@ fn access(who: &Who, Granted { scope, name }: &Granted) -> Access {
 pub fn computer_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
-        let name = host_machine().unwrap_or_default();
-        let name = name.split('.').next().unwrap_or_default();
-        if name.is_empty() { "your computer".to_owned() } else { name.to_owned() }
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let label = host.split('.').next().unwrap_or_default();
+        if label.is_empty() { "your computer".to_owned() } else { label.to_owned() }
     })
-}
-
-#[cfg(unix)]
-fn host_machine() -> Option<String> {
-    Some(rustix::system::uname().nodename().to_string_lossy().into_owned())
-}
-
-#[cfg(not(unix))]
-fn host_machine() -> Option<String> {
-    std::env::var("COMPUTERNAME").ok()
 }

@@ -134,7 +134,7 @@ pub fn notification(method: &str, params: &Value) -> String {
     Frame { method: Some(method), params: Some(params), ..EMPTY }.write()
 }
 
-/// Writes a notification of ours.
+/// Encodes an event as a notification.
 pub fn event<E: Event>(params: &E::Params) -> String {
     notification(E::NAME, &value(params))
 }

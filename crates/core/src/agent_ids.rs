@@ -1,8 +1,6 @@
 //! Ids of agents and models, used as providers and session modes in logs, in settings and on the wire, and the names of
 //! the tools that call another agent or model.
 
-#![expect(missing_docs, reason = "the names say it")]
-
 pub const CODEX: &str = "codex";
 pub const CLAUDE_CODE: &str = "claude-code";
 pub const LOCAL_MODEL: &str = "gptoss_20b";

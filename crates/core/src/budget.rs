@@ -47,7 +47,6 @@ impl Budget {
 #[error("Cancelled")]
 pub struct Cancelled;
 
-/// Receives the progress of a call.
 pub trait Progress: Send + Sync {
     /// Reports `done` of `total` units.
     fn report(&self, done: u64, total: u64);

@@ -12,7 +12,6 @@ use std::{
 pub fn open(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options.open(path)?;
     // Checked on the handle: the path may have been replaced.
@@ -59,7 +58,6 @@ mod tests {
         assert_eq!(read_bounded(&folder.path().join("gone"), 4), None);
     }
 
-    #[cfg(unix)]
     #[test]
     fn open_rejects_irregular_files() {
         let folder = tempfile::tempdir().unwrap();

@@ -38,7 +38,6 @@ fn data_folder_from(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf
 pub fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)
 }
@@ -48,7 +47,6 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
 pub fn create_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let _ = options.open(path);
 }

@@ -33,7 +33,6 @@ pub struct WorktreeScope {
 }
 
 impl WorktreeScope {
-    /// Returns the scope of a workspace.
     pub fn new(workspace: &Path) -> Self {
         Self::with_home(workspace, std::env::home_dir().map(|home| real_path(&home)))
     }
@@ -151,7 +150,6 @@ impl Worktree {
         Some(Self { top, own: folder, common })
     }
 
-    /// Returns whether the repository lists this worktree, or is in it.
     fn is_listed(&self) -> bool {
         let git = real_path(&self.top).join(".git");
         if git.is_dir() {
@@ -219,8 +217,7 @@ fn ignores_case(folder: &Path) -> bool {
 /// Returns whether an existing path is also found by its name in the opposite case; `None` if its name has no case.
 fn finds_other_case(path: &Path) -> Option<bool> {
     let name = path.file_name()?.to_str()?;
-    let swap =
-        |sign: char| if sign.is_lowercase() { sign.to_ascii_uppercase() } else { sign.to_ascii_lowercase() };
+    let swap = |c: char| if c.is_lowercase() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
     let other: String = name.chars().map(swap).collect();
     let is_same = || {
         let [own, other] = [path, &path.with_file_name(&other)].map(fs::symlink_metadata);
@@ -231,14 +228,10 @@ fn finds_other_case(path: &Path) -> Option<bool> {
     (other != name).then(is_same)
 }
 
-#[cfg(unix)]
 fn worktree_identity(metadata: &fs::Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt as _;
     (metadata.dev(), metadata.ino())
 }
-
-#[cfg(not(unix))]
-fn worktree_identity(_: &fs::Metadata) {}
 
 /// Returns the time of the last commit, checkout or merge in the repository of a directory.
 ///
@@ -375,7 +368,6 @@ mod tests {
     }
 
     /// Regression: a folder with a forged `.git` had the whole home folder, or any repository, as its other worktree.
-    #[cfg(unix)]
     #[test]
     fn scope_ignores_forged_git_folder() {
         let folder = tempfile::tempdir().unwrap();
@@ -431,7 +423,6 @@ mod tests {
     }
 
     /// Two names of one file simulate a file system that ignores case.
-    #[cfg(unix)]
     #[test]
     fn scope_finds_removed_folder_in_other_case() {
         for ignores in [true, false] {
@@ -453,7 +444,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn scope_resolves_symlinks() {
         let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,6 @@ pub const MODEL: Duration = Duration::from_secs(120);
 /// Why a stage failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lost {
-    /// The user cancelled.
     #[error("Cancelled")]
     Cancelled,
     /// The stage with this name panicked.
@@ -32,7 +31,6 @@ pub enum Lost {
 
 /// A message of a stage: progress, and finally the result.
 #[derive(Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum StageMessage<N, T> {
     News(N),
     Done(T),

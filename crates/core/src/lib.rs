@@ -1,12 +1,12 @@
 //! The domain of OpenAgents Desktop: a workspace, the updates of a session, trust, and the traits of models and agents.
 //!
-//! **Architecture invariant:** nothing here knows a wire format, a socket, a window or a terminal. The serde form
-//! of the types in [`update`] is the event store's; each dialect converts by hand in `openagents-bridge`.
+//! **Architecture invariant:** nothing here knows a dialect, a socket, a window or a terminal. The serde form of the types
+//! in [`update`] is the event store's; each dialect converts them at the edge. Snapshots that clients see as they are
+//! derive the page's types.
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers, never one of the same layer or above. `tests/layers.rs` reads this table
-//! and checks every file against it; a new module needs a row.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

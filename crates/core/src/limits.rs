@@ -1,4 +1,4 @@
-//! The tunable numbers of this crate, each with its unit and reason. Those of helper programs are in `helper::limits`.
+//! The tunable numbers of this crate, each with its unit and reason. Those of helper programs are in [`crate::helper`].
 
 pub(crate) mod terms {
     /// Minimum characters of a word matched inside a compound or as a prefix.

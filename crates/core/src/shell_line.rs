@@ -1,6 +1,6 @@
 //! The files that a shell line may run or read, found without running it.
 //!
-//! A file too many costs a question; a file too few lets something run that the user has not seen. So each word counts
+//! An extra file only costs the user a question; a missed one lets something run unseen. So each word counts
 //! in each folder that the line may change to, in any order, and a line that a shell would reject is parsed too.
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -11,7 +11,6 @@ use std::{
     sync::LazyLock,
 };
 
-/// Maximum folders that one line may change to.
 const FOLDERS: usize = 64;
 
 /// Options and commands that are followed by a folder to run in.
@@ -58,7 +57,6 @@ const TOOLS: &[(&str, &str)] = &[
 /// The context in which a line runs.
 #[derive(Debug, Clone, Copy)]
 pub struct LineScene<'a> {
-    /// The folders that it may start in.
     pub folders: &'a [PathBuf],
     /// The project: `$CLAUDE_PROJECT_DIR`, `$(git rev-parse --show-toplevel)`.
     pub project: &'a Path,
@@ -66,7 +64,6 @@ pub struct LineScene<'a> {
     pub most: usize,
 }
 
-/// The paths and programs that a line names.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct NamedPaths {
     /// Every path, whether or not it exists.
@@ -83,7 +80,6 @@ pub struct NamedPaths {
 }
 
 impl NamedPaths {
-    /// Adds everything that a shell line names.
     pub fn add_line(&mut self, line: &str, scene: LineScene<'_>) {
         self.add(&words(line), &[line], scene);
     }
@@ -236,7 +232,6 @@ fn folders(words: &[LineWord], pieces: &[&str], scene: LineScene<'_>) -> (Vec<Pa
     (found.into_iter().map(|(folder, _)| folder).collect(), is_cut)
 }
 
-/// Returns the paths that a word may refer to in these folders.
 fn placed(word: &str, folders: &[PathBuf], scene: LineScene<'_>) -> Vec<PathBuf> {
     if let Some(rest) = word.strip_prefix(PROJECT) {
         let rest = rest.trim_start_matches('/');
@@ -298,7 +293,6 @@ static HOMES: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\{HOME\}
 struct LineWord {
     /// Without quotes.
     text: String,
-    /// It is the program of a command.
     is_program: bool,
 }
 
@@ -364,25 +358,25 @@ fn is_name(text: &str) -> bool {
 fn spaced(line: &str) -> String {
     let mut spaced = String::with_capacity(line.len() + 16);
     let (mut quote, mut is_escaped) = (None, false);
-    for sign in line.chars() {
-        match (quote, sign) {
+    for character in line.chars() {
+        match (quote, character) {
             _ if is_escaped => is_escaped = false,
-            (Some('\''), _) if sign != '\'' => {}
+            (Some('\''), _) if character != '\'' => {}
             (_, '\\') => is_escaped = true,
-            (Some(open), _) if sign == open => quote = None,
-            (None, '\'' | '"') => quote = Some(sign),
+            (Some(open), _) if character == open => quote = None,
+            (None, '\'' | '"') => quote = Some(character),
             // A comment ends here too.
             (None, '\n') => {
                 spaced.push_str("\n; ");
                 continue;
             }
             (None, ';' | '|' | '&' | '(' | ')' | '<' | '>' | '`') => {
-                spaced.extend([' ', sign, ' ']);
+                spaced.extend([' ', character, ' ']);
                 continue;
             }
             _ => {}
         }
-        spaced.push(sign);
+        spaced.push(character);
     }
     spaced
 }

@@ -87,7 +87,6 @@ pub fn cut_with_note(text: &str, room: usize) -> String {
     }
 }
 
-/// Joins texts with line breaks.
 pub fn joined<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     let mut joined = String::new();
     for text in texts {

@@ -22,7 +22,6 @@ const DIRECTORIES: &str = "\
     node_modules|target|build|dist|DerivedData|venv|.venv|__pycache__|.pytest_cache|.tox|.git|.svn|.hg|\
     .build|Pods|bower_components";
 
-/// Result of a walk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Walked {
     /// The budget was spent before the last file.

@@ -5,6 +5,8 @@
 //!
 //! # Layers
 //!
+//! See `tests/layers`, which checks this table.
+//!
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `limits` | limits of frames, outputs and answers |

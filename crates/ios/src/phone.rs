@@ -45,7 +45,6 @@ pub(super) struct PhoneState {
     pub(super) sets_modes: bool,
     /// A resumed session, and its last update before this connection.
     pub(super) fold_to: Option<(Arc<str>, u64)>,
-    /// Position of an earlier connection of the same phone.
     pub(super) taken: Option<Position>,
 }
 

@@ -55,7 +55,7 @@ impl Live {
         let mut signs = self.control.signs.subscribe();
         // A full queue proves nothing: its frames may still get through.
         let _ = self.outbox.get().map(|outbox| outbox.try_send(Out::Ping));
-        timeout(PONG_TIMEOUT, signs.changed()).await.is_ok_and(|sign| sign.is_ok())
+        timeout(PONG_TIMEOUT, signs.changed()).await.is_ok_and(|character| character.is_ok())
     }
 }
 

@@ -64,7 +64,6 @@ pub struct Device {
     pub memory_free: u64,
 }
 
-/// A request to load a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadRequest {
     /// The GGUF file.
@@ -76,7 +75,6 @@ pub struct LoadRequest {
     pub threads: Option<u32>,
 }
 
-/// A loaded model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loaded {
     /// The GGUF file.

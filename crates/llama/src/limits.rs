@@ -17,7 +17,7 @@ pub(crate) const HELPER: HelperLimits = HelperLimits {
 
 /// Maximum bytes of a GGUF header. Models with 200,000 tokens and their merges have about 15 MiB.
 pub(crate) const HEADER_BYTES: u64 = 64 << 20;
-/// Maximum number of pairs in it; models have about 40.
+/// Maximum number of key-value pairs in the header of a GGUF file; models have about 40.
 pub(crate) const HEADER_PAIRS: u64 = 65_536;
 /// Maximum bytes of a key, as specified.
 pub(crate) const HEADER_KEY: u64 = 65_535;

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 /// A command from the client. Commands run one at a time, except [`Command::Cancel`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Command {
     /// Load a model, replacing the current one. Ends with [`Report::Loaded`] or [`Report::Failed`].
     Load {
@@ -31,10 +30,8 @@ pub enum Command {
     Cancel { id: u64 },
 }
 
-/// A report from the helper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "ids and payloads are named by their fields")]
 pub enum Report {
     /// The first report.
     Hello {
@@ -48,11 +45,15 @@ pub enum Report {
         #[serde(with = "Event")]
         event: ModelEvent,
     },
-    /// A model was loaded.
-    Loaded { id: u64, loaded: Loaded },
+    Loaded {
+        id: u64,
+        loaded: Loaded,
+    },
     /// An answer is complete.
-    Done { id: u64, stop: StopReason },
-    /// A command failed.
+    Done {
+        id: u64,
+        stop: StopReason,
+    },
     Failed {
         /// The command; `None` if the line had no valid id.
         id: Option<u64>,

@@ -6,8 +6,7 @@
 //!
 //! # Layers
 //!
-//! A module uses modules of lower layers only, never one of the same layer or above. `tests/layers.rs` reads this table
-//! and checks every file against it; a new module needs a row.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

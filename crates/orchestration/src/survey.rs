@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 /// A workspace with its history and description.
 #[derive(Debug)]
 pub struct Survey {
-    /// The workspace.
     pub workspace: Arc<Workspace>,
     /// Past sessions, as of the start of the run.
     pub history: Arc<History>,

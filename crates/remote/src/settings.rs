@@ -175,7 +175,7 @@ mod tests {
             .unwrap()
             .execute_batch("UPDATE settings SET value_json = '{' WHERE key = 'a'")
             .unwrap();
-        assert!(store.get("a").unwrap_err().to_string().starts_with("the settings cannot be kept: "));
+        assert!(store.get("a").unwrap_err().to_string().starts_with("the settings cannot be saved: "));
     }
 
     #[test]

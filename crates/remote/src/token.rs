@@ -72,7 +72,6 @@ pub fn write_private_file(path: &Path, text: &str) -> io::Result<()> {
     draft.as_file().sync_all()?;
     draft.persist(path).map_err(|error| error.error)?;
     // The file's name is stored in the folder, so the folder is synced too.
-    #[cfg(unix)]
     std::fs::File::open(folder)?.sync_all()?;
     Ok(())
 }
@@ -165,11 +164,8 @@ mod tests {
         let second = Token::create(home.path()).unwrap();
         assert!(!second.matches(&first.text));
         assert_eq!(std::fs::read_to_string(&second.file).unwrap(), second.text);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            assert_eq!(std::fs::metadata(&second.file).unwrap().permissions().mode() & 0o777, 0o600);
-        }
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&second.file).unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -21,9 +21,7 @@ const KEPT: usize = 4_096;
 /// A row of the session list, with the live state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// The stored row.
     pub row: SessionRow,
-    /// A turn is running.
     pub running: bool,
     /// Number of pending approvals, including those of its delegates.
     pub waiting: usize,
@@ -70,10 +68,8 @@ pub struct ListWatch {
     _interest: Arc<()>,
 }
 
-/// Changes to the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListNews {
-    /// New and changed rows.
     pub changed: Vec<Listed>,
     /// Ids of deleted sessions.
     pub removed: Vec<Arc<str>>,
@@ -224,8 +220,8 @@ mod tests {
         assert_eq!(news(&mut watch), None, "nothing changed");
         changes.remove(&["s".to_owned()]);
         changes.record(|| None);
-        let told = news(&mut watch).unwrap();
-        assert_eq!((told.removed, told.changed), (vec!["s".into()], vec![]));
+        let shown = news(&mut watch).unwrap();
+        assert_eq!((shown.removed, shown.changed), (vec!["s".into()], vec![]));
         // A later session with the same id is a new one.
         changes.record(|| Some(row.clone()));
         assert_eq!(news(&mut watch).unwrap().changed, [row]);

@@ -4,7 +4,6 @@ use crate::store::StoreError;
 
 /// The reason a session request failed. Each message is complete and human-readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum SessionError {
     #[error("{0}")]
     Invalid(String),

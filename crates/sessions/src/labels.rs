@@ -32,7 +32,6 @@ impl TranscriptLabels {
         Self { store, labels: Mutex::new(rows.into_iter().filter_map(known).collect()) }
     }
 
-    /// Returns all labels.
     pub fn all(&self) -> HashMap<SessionKey, TranscriptLabel> {
         self.labels.lock().clone()
     }

@@ -8,8 +8,7 @@
 //!
 //! # Layers
 //!
-//! A module uses only modules of lower layers, and files do not import each other in cycles: `tests/layers.rs` reads
-//! this table and checks every file.
+//! See `tests/layers`, which checks this table.
 //!
 //! | layer | module | contents |
 //! |--:|---|---|

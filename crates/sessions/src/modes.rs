@@ -6,12 +6,10 @@ use openagents_core::{
     model::{Availability, LocalModels},
 };
 
-/// The mode of a new session.
 pub const DEFAULT_MODE: &str = "default_mode";
 
 /// A mode, as shown to users.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Mode {
     pub id: String,
     pub name: String,

@@ -70,12 +70,10 @@ impl SessionRegistry {
         self.known.root()
     }
 
-    /// Returns the workspaces that the user trusts.
     pub fn trusted(&self) -> &Arc<TrustedWorkspaces> {
         &self.trusted
     }
 
-    /// Returns the user's labels for other agents' transcripts.
     pub fn labels(&self) -> &Arc<TranscriptLabels> {
         &self.labels
     }
@@ -94,7 +92,6 @@ impl SessionRegistry {
         Ok(run_blocking(move || read(&store)).await.unwrap_or(Err(StoreError::Closed))?)
     }
 
-    /// Finds the session with this id, or creates it.
     pub async fn open(&self, id: &str, cwd: &Path) -> Result<Arc<Session>, SessionError> {
         if id.is_empty() || id.len() > ID_BYTES || id.chars().any(char::is_control) {
             return Err(SessionError::invalid("A session id has 1 to 128 printable characters."));
@@ -106,12 +103,10 @@ impl SessionRegistry {
         self.add(new, |store, new| store.create_session(new)).await
     }
 
-    /// Creates a session with a new id.
     pub async fn create(&self, cwd: &Path) -> Result<Arc<Session>, SessionError> {
         self.add(new_session(cwd, DEFAULT_MODE), |store, new| store.create_session(new)).await
     }
 
-    /// Creates a session with the given permissions.
     pub async fn create_with(&self, cwd: &Path, policy: Policy) -> Result<Arc<Session>, SessionError> {
         let create = move |store: &Store, new: NewSession| {
             let id = new.id.clone();
@@ -176,7 +171,6 @@ impl SessionRegistry {
         &self.changes
     }
 
-    /// Starts watching the list for changes.
     pub fn watch_list(&self, wanted: Wanted) -> ListWatch {
         ListWatch::new(&self.changes, wanted)
     }
@@ -257,7 +251,6 @@ fn new_session(cwd: &Path, mode: &str) -> NewSession {
 
 type Lock = tokio::sync::Mutex<()>;
 
-/// One lock per session that is being loaded or deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Loading(Mutex<HashMap<Arc<str>, Weak<Lock>>>);
 

@@ -269,7 +269,6 @@ pub fn summary() -> SessionUpdate {
     })
 }
 
-/// Loads a stored session.
 pub fn session(store: Store, id: &str) -> Arc<Session> {
     Arc::new(Session::new(store.session(id).unwrap().unwrap(), store, Arc::default()))
 }

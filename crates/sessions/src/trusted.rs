@@ -46,7 +46,6 @@ impl TrustedWorkspaces {
         Self { store, rows: Mutex::new(rows), watchers: Mutex::default() }
     }
 
-    /// Returns all trusted workspaces, by path.
     pub fn list(&self) -> Vec<TrustedWorkspace> {
         self.rows.lock().clone()
     }

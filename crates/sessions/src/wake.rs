@@ -19,7 +19,6 @@ impl Watchers {
         }
     }
 
-    /// Removes a connection.
     pub fn remove(&mut self, wake: &Wake) {
         self.0.retain(|known| !std::ptr::eq(known.as_ptr(), Arc::as_ptr(wake)));
     }

@@ -18,7 +18,6 @@ use std::{path::Path, sync::Arc};
 /// The key of [`ReadingRules`] among the settings.
 pub const READING_SETTINGS: &str = "privacy";
 
-/// A kind of reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reader {
@@ -35,7 +34,6 @@ pub enum Reader {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Readable {
-    /// The files of the workspace.
     Files,
     /// Past sessions that ran in the workspace or in another worktree of its repository.
     History,
@@ -49,13 +47,10 @@ pub enum Readable {
 pub enum ReadingSwitch {
     /// Models on this machine read the history of other workspaces.
     LocalOtherHistory,
-    /// Models elsewhere read the history of the workspace.
     ElsewhereHistory,
-    /// Hosted agents read the history of the workspace.
     HostedHistory,
 }
 
-/// The rule of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadingRule {
     /// Allowed; there is no switch.
@@ -82,13 +77,12 @@ impl Reader {
     /// Every reader, in the order of the table's columns.
     pub const ALL: [Self; 3] = [Self::Local, Self::Elsewhere, Self::Hosted];
 
-    /// Returns the reader kind of a model.
     pub fn for_model(model: &dyn LanguageModel) -> Self {
         if model.capabilities().local { Self::Local } else { Self::Elsewhere }
     }
 
-    /// Returns the reader kind of a delegate of `self`. Its answer goes to `self`, so a model on this machine reads
-    /// no more for it than `self` may.
+    /// Returns the reader kind of a delegate of `self`: one on this machine inherits the limits of `self`, which gets its
+    /// answer.
     pub fn delegating(self, to: Self) -> Self {
         if to == Self::Local { self } else { to }
     }
@@ -100,7 +94,6 @@ impl Readable {
 }
 
 impl ReadingSwitch {
-    /// Every switch.
     pub const ALL: [Self; 3] = [Self::LocalOtherHistory, Self::ElsewhereHistory, Self::HostedHistory];
 
     /// Returns its name in commands: `local-other-history`.
@@ -145,7 +138,6 @@ impl ReadingRules {
         }
     }
 
-    /// Returns whether a switch is on.
     pub fn is_on(&self, switch: ReadingSwitch) -> bool {
         match switch {
             ReadingSwitch::LocalOtherHistory => self.local_other_history,
@@ -154,7 +146,6 @@ impl ReadingRules {
         }
     }
 
-    /// Sets a switch.
     pub fn set(&mut self, switch: ReadingSwitch, on: bool) {
         *match switch {
             ReadingSwitch::LocalOtherHistory => &mut self.local_other_history,

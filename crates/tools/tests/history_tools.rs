@@ -7,7 +7,7 @@ use openagents_tools::{
     builtin,
     tool::{Limits, ToolContext, ToolError, ToolOutput},
 };
-use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider};
+use openagents_transcripts::history::{History, HistoryRoots, MemoryListingCache, Provider};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -50,7 +50,7 @@ impl Bench {
             .with(Provider::ClaudeCode, base.join("claude"));
         Self {
             workspace: Workspace::open(&base.join("proj")).unwrap(),
-            history: History::new(roots, Arc::new(MemoryIndex::default())),
+            history: History::new(roots, Arc::new(MemoryListingCache::default())),
             limits: Limits::default(),
             cancel: CancellationToken::new(),
             progress: Heard::default(),
@@ -350,7 +350,7 @@ fn limited_history_lists_only_its_workspace() {
     bench.limits.read_time = Duration::ZERO;
     bench.history = History::new(
         HistoryRoots::default().with(Provider::ClaudeCode, bench.base().join("claude")),
-        Arc::new(MemoryIndex::default()),
+        Arc::new(MemoryListingCache::default()),
     )
     .of_workspace(bench.workspace.root());
     assert!(bench.call("session.read", json!({"sessionId": foreign[0]})).is_err());
@@ -408,7 +408,7 @@ fn limited_history_rejects_other_sessions() {
             "since": 0, "metrics": dice.pick(&[json!([]), json!(["goals", "files"]), Value::Null]),
         });
         let name = *dice.pick(&["session.list", "session.search", "session.read", "session.analyze"]);
-        let told = match bench.call(name, arguments.clone()) {
+        let shown = match bench.call(name, arguments.clone()) {
             Ok(output) => output.to_json().to_string(),
             // An error repeats only the arguments.
             Err(error) => {
@@ -418,10 +418,10 @@ fn limited_history_rejects_other_sessions() {
             }
         };
         // The answer to a search repeats its pattern.
-        let told = told.replace(&arguments["pattern"].to_string(), "");
-        assert!(!told.contains("SECRET"), "{name} {arguments}: {told}");
-        assert!(foreign.iter().all(|id| !told.contains(id.as_str())), "{name} {arguments}: {told}");
-        ours += usize::from(told.contains("OURS"));
+        let shown = shown.replace(&arguments["pattern"].to_string(), "");
+        assert!(!shown.contains("SECRET"), "{name} {arguments}: {shown}");
+        assert!(foreign.iter().all(|id| !shown.contains(id.as_str())), "{name} {arguments}: {shown}");
+        ours += usize::from(shown.contains("OURS"));
     }
     assert!(ours > 100 && failed > 100, "{ours} {failed}");
 }

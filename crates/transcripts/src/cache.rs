@@ -5,7 +5,7 @@
 
 use crate::{
     cache_file::CacheFile,
-    history::{CachedTranscripts, FileStamp, MemoryIndex, READER_VERSION, Transcript, TranscriptIndex},
+    history::{CachedTranscripts, FileStamp, ListingCache, MemoryListingCache, READER_VERSION, Transcript},
 };
 use openagents_core::folders::create_folder;
 use parking_lot::Mutex;
@@ -37,7 +37,7 @@ const CACHE: CacheFile = CacheFile {
 /// Maximum number of marks kept: each state of a log leaves one.
 const MARKS: i64 = 50_000;
 
-/// A [`TranscriptIndex`] on disk.
+/// A [`ListingCache`] on disk.
 #[derive(Debug)]
 pub struct TranscriptCache {
     path: PathBuf,
@@ -59,7 +59,7 @@ struct Read {
 
 impl TranscriptCache {
     /// Opens or creates the cache in the data folder `home`. If it cannot be opened, the cache is in memory only.
-    pub fn open(home: &Path) -> Arc<dyn TranscriptIndex> {
+    pub fn open(home: &Path) -> Arc<dyn ListingCache> {
         let path = home.join(FILE);
         // If this fails, opening the file fails too and reports it.
         let _ = create_folder(home);
@@ -70,7 +70,7 @@ impl TranscriptCache {
             }
             Err(error) => {
                 tracing::warn!(%error, path = %path.display(), "the cache of transcripts is kept in memory");
-                Arc::new(MemoryIndex::default())
+                Arc::new(MemoryListingCache::default())
             }
         }
     }
@@ -109,7 +109,7 @@ impl TranscriptCache {
     }
 }
 
-impl TranscriptIndex for TranscriptCache {
+impl ListingCache for TranscriptCache {
     fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         let Some(folder) = root.to_str() else { return Arc::default() };
         if self.unscrubbed.load(Ordering::Relaxed) {

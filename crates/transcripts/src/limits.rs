@@ -111,9 +111,9 @@ pub(crate) const NEAR: usize = 8;
 
 /// Bytes of a searched line; longer ones are images or dumps.
 pub(crate) const SEARCH_LINE: usize = 256 << 10;
-/// Bytes after the indexed part of long sessions that a search reads in their logs, and lines of which the index has
-/// only the beginning: some milliseconds each. An answer says that anything beyond was not searched.
+/// Bytes that a search reads in logs after the indexed part of long sessions. The answer reports the rest as unsearched.
 pub(crate) const SEARCH_REST: u64 = 1 << 20;
+/// Lines that a search reads in logs because the index has only their beginning: some milliseconds each.
 pub(crate) const SEARCH_LONG: usize = 200;
 /// Lines with a word per transcript, so that a common word doesn't fill memory.
 pub(crate) const WORD_LINES: usize = 1000;

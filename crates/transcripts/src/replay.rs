@@ -15,10 +15,8 @@ use std::{
 const CHANGES: [(&str, &str); 4] =
     [("old_string", "new_string"), ("old_str", "new_str"), ("oldText", "newText"), ("old_text", "new_text")];
 
-/// Arguments with the whole new text of a file.
 const CONTENTS: [&str; 3] = ["content", "contents", "file_text"];
 
-/// Marks where an agent replaced the conversation with a summary.
 const COMPACTED: &str = "**Context compacted.** The agent went on from this summary.";
 
 /// Turns events into updates, in order. Keeps the calls that have no result yet.

@@ -12,7 +12,6 @@ pub enum Scope {
     View,
     /// Start and stop turns.
     Prompt,
-    /// Answer approvals.
     Approve,
     /// Inspect all frames, change settings and devices.
     Admin,
@@ -33,13 +32,11 @@ impl Scope {
 /// What this connection may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Access {
-    /// Its scope.
     pub scope: Scope,
     /// The paired device; `null` for the user at the computer itself.
     pub device: Option<DeviceName>,
 }
 
-/// The name of a paired device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct DeviceName {
     /// UUID.
@@ -52,19 +49,16 @@ pub struct DeviceName {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct DevicesSnapshot {
-    /// Paired devices.
     pub devices: Vec<Device>,
     /// Requests that wait for an answer.
     pub requests: Vec<DeviceRequest>,
     /// The pairing code that is currently valid.
     pub pairing: Option<Pairing>,
-    /// Addresses from which the iOS app is allowed.
     pub apps: Vec<AllowedApp>,
     /// The network switches and the open ports.
     pub network: NetworkState,
 }
 
-/// A paired device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Device {
@@ -72,7 +66,6 @@ pub struct Device {
     pub id: String,
     /// The name that the user gave it.
     pub name: String,
-    /// What it may do.
     pub scope: Scope,
     /// When it was paired.
     pub created_at: i64,
@@ -80,11 +73,9 @@ pub struct Device {
     pub last_seen: Option<i64>,
     /// The last address.
     pub address: Option<String>,
-    /// Open connections.
     pub connections: usize,
 }
 
-/// A request for access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DeviceRequest {
@@ -101,13 +92,11 @@ pub struct DeviceRequest {
     pub compare: Option<String>,
     /// When it asked.
     pub asked_at: i64,
-    /// When the request ends.
     pub expires_at: i64,
     /// The session that the iOS app asks for.
     pub session_id: Option<String>,
 }
 
-/// A pairing code and what a device needs to use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Pairing {
@@ -125,11 +114,9 @@ pub struct Pairing {
     pub qr: String,
 }
 
-/// An address from which the iOS app is allowed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowedApp {
-    /// The address.
     pub address: IpAddr,
     /// When it was allowed.
     pub allowed_at: i64,
@@ -145,9 +132,7 @@ pub struct NetworkState {
     pub lan: bool,
     /// Access of the iOS app.
     pub ios: IosAccess,
-    /// The name of this computer.
     pub computer: String,
-    /// The open ports.
     pub listeners: Vec<OpenListener>,
     /// SHA-256 of the authority's certificate, which phones install: `AB:CD:…`.
     pub fingerprint: Option<String>,
@@ -174,12 +159,9 @@ pub enum IosAccess {
     Allow,
 }
 
-/// An open port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, TS)]
 pub struct OpenListener {
-    /// The kind of listener, which determines the routes.
     pub kind: Listener,
-    /// The bound address.
     pub address: SocketAddr,
 }
 
@@ -198,13 +180,11 @@ pub enum Listener {
 /// A command on devices. Its name is the last segment of the method, its fields are the params.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the fields are those of the device or the request")]
 pub enum DeviceCommand {
     /// Show a new pairing code.
     Pair,
     /// Withdraw the pairing code, and decline the requests that used it.
     StopPairing,
-    /// Allow a request.
     Allow {
         request_id: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -212,22 +192,25 @@ pub enum DeviceCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
     },
-    /// Decline a request.
-    Decline { request_id: String },
-    /// Rename a device.
-    Rename { id: String, name: String },
-    /// Change what a device may do.
-    Scope { id: String, scope: Scope },
+    Decline {
+        request_id: String,
+    },
+    Rename {
+        id: String,
+        name: String,
+    },
+    Scope {
+        id: String,
+        scope: Scope,
+    },
     /// Remove a device, or the access of an iOS app; its connections close.
     Revoke(Revoked),
-    /// Change the network switches.
     Network(NetworkChange),
 }
 
 /// A device, or the address of an iOS app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(untagged)]
-#[expect(missing_docs, reason = "the variants say it")]
 pub enum Revoked {
     Device { id: String },
     App { address: IpAddr },
@@ -266,7 +249,6 @@ pub struct AuditQuery {
 /// Entries of the audit log, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct AuditPage {
-    /// The entries.
     pub entries: Vec<RemoteAction>,
 }
 
@@ -281,7 +263,6 @@ pub struct RemoteAction {
     pub device: Option<String>,
     /// The actor's name; may be empty.
     pub name: String,
-    /// The actor's address.
     pub address: String,
     /// A method, or a name such as `pair.allowed`.
     pub action: String,

@@ -81,7 +81,7 @@ fn config() -> Config {
 
 /// The letters and digits of a text: what a formatter does not change.
 fn essence(text: &str) -> String {
-    text.chars().filter(|sign| sign.is_alphanumeric()).collect()
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// Writes a generated file, or fails if it differs from `expected` in more than its format.

@@ -5,12 +5,10 @@ use serde_json::Value;
 use std::path::PathBuf;
 use ts_rs::TS;
 
-/// The name of another agent's session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct SessionName {
     /// `claude-code`, `codex`, …
     pub provider: String,
-    /// The agent's own id.
     pub id: String,
 }
 
@@ -22,13 +20,11 @@ pub struct PastSession {
     pub provider: String,
     /// The agent's display name.
     pub agent: String,
-    /// The agent's own id.
     pub id: String,
     /// The user's title, or the agent's.
     pub title: Option<String>,
     /// The folder in which it ran.
     pub cwd: Option<String>,
-    /// The git branch.
     pub branch: Option<String>,
     /// The last model.
     pub model: Option<String>,
@@ -47,7 +43,6 @@ pub struct PastSession {
     /// The session of which it is a fork, a branch or a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
-    /// Pinned by the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
     /// Archived, by the user or by its agent.
@@ -80,7 +75,6 @@ pub struct HistoryFilter {
     /// That ran in this folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// On this branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// That changed since this time.
@@ -91,7 +85,6 @@ pub struct HistoryFilter {
     pub archived: Option<bool>,
 }
 
-/// A page of the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct HistoryPage {
     /// Newest first; the first page ends with the older ones that are pinned.
@@ -109,7 +102,6 @@ pub struct HistoryPage {
 /// Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ReadHistory {
-    /// The session.
     #[serde(flatten)]
     pub session: SessionName,
     /// The part that ends before this offset.
@@ -135,7 +127,6 @@ pub struct PastPart {
     pub from: u64,
     /// Offset behind its last line.
     pub to: u64,
-    /// Size of the log.
     pub size: u64,
     /// Lines that could not be read.
     pub omitted: u64,
@@ -144,14 +135,12 @@ pub struct PastPart {
 /// Params of `_openagents/history/line`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ReadLine {
-    /// The session.
     #[serde(flatten)]
     pub session: SessionName,
     /// The line, from 1.
     pub line: u64,
 }
 
-/// The text of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct LineText {
     /// As the agent wrote it.
@@ -161,7 +150,6 @@ pub struct LineText {
 /// Params of `_openagents/history/find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct FindLines {
-    /// The session.
     #[serde(flatten)]
     pub session: SessionName,
     /// The text.
@@ -176,16 +164,13 @@ pub struct FindLines {
 pub struct PastLines {
     /// Ascending.
     pub lines: Vec<u64>,
-    /// There are more.
     pub more: bool,
 }
 
 /// Changes of the list since an earlier notification. Some may be repeated.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct PastChanges {
-    /// The number of changes so far.
     pub number: u64,
-    /// New or changed rows.
     pub sessions: Vec<PastSession>,
     /// Sessions that are gone.
     pub removed: Vec<SessionName>,
@@ -194,28 +179,23 @@ pub struct PastChanges {
 /// The settings of other agents' sessions, and the progress of their index.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct HistorySnapshot {
-    /// They are indexed for search.
     pub index: bool,
     /// Paired devices see them.
     pub devices: bool,
     /// What is left out.
     pub excluded: ExcludedHistory,
-    /// The agents that have sessions.
     pub agents: Vec<HistoryAgent>,
-    /// Sessions in the index.
     pub sessions: u64,
     /// Sessions of the index that are too long to be indexed whole.
     pub cut: u64,
     /// Size of the index on disk.
     pub bytes: u64,
-    /// Progress of the index.
     pub progress: Progress,
 }
 
 /// Agents and folders whose sessions are never read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ExcludedHistory {
-    /// Agents.
     pub agents: Vec<String>,
     /// Folders, with everything in them.
     pub workspaces: Vec<PathBuf>,
@@ -228,7 +208,6 @@ pub struct HistoryAgent {
     pub provider: String,
     /// Its display name.
     pub agent: String,
-    /// Its sessions.
     pub sessions: usize,
     /// Sessions of which something may be missing.
     pub incomplete: usize,
@@ -236,7 +215,6 @@ pub struct HistoryAgent {
     pub why: Vec<String>,
 }
 
-/// Progress of the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Progress {
     /// Sessions that are indexed.
@@ -249,7 +227,6 @@ pub struct Progress {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct HistoryChange {
-    /// Index them for search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<bool>,
     /// Show them to paired devices.
@@ -267,7 +244,6 @@ pub struct HistoryChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct ExclusionChange {
-    /// The agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The folder, absolute.
@@ -292,7 +268,6 @@ pub struct SearchSessions {
     pub logs: bool,
 }
 
-/// The sessions with a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchResults {
@@ -300,7 +275,6 @@ pub struct SearchResults {
     pub sessions: Vec<SearchHit>,
     /// There may be more.
     pub more: bool,
-    /// Progress of the index.
     pub indexing: Progress,
     /// What the index does not have.
     pub not_searched: NotSearched,

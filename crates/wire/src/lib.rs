@@ -4,8 +4,8 @@
 //! The page's types and the protocol reference are generated from here (`make generate`); a test fails if they differ.
 //! Types of the domain that are sent as they are stored (approvals, findings, models, agents) are in `openagents-core`.
 //!
-//! Times are milliseconds since the epoch, sizes are bytes, and optional members are absent or `null`, which means the
-//! same.
+//! Times are milliseconds since the epoch, and sizes are bytes. An optional member may be absent or `null`, with the same
+//! meaning.
 //!
 //! # Layers
 //!

@@ -6,13 +6,12 @@ use openagents_core::{
     update::{Decision, Findings, Summary},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use ts_rs::TS;
 
 /// A `_meta` object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Meta<T> {
-    /// Ours.
     #[serde(default = "none", skip_serializing_if = "Option::is_none")]
     pub openagents: Option<T>,
 }
@@ -26,13 +25,17 @@ pub fn meta(ours: &impl Serialize) -> Map<String, Value> {
     Map::from_iter([("openagents".to_owned(), serde_json::to_value(ours).unwrap_or_default())])
 }
 
-/// Reads our members of a `_meta` object. Returns the defaults if there are none, or if they cannot be read.
+/// Reads our members of a `_meta` object. Those that are missing or cannot be read have their defaults.
 pub fn ours<T: DeserializeOwned + Default>(meta: Option<&Map<String, Value>>) -> T {
-    let ours = meta.and_then(|meta| meta.get("openagents"));
-    ours.and_then(|ours| T::deserialize(ours).ok()).unwrap_or_default()
+    let Some(ours) = meta.and_then(|meta| meta.get("openagents")) else { return T::default() };
+    T::deserialize(ours).unwrap_or_else(|_| {
+        let members = ours.as_object().into_iter().flatten();
+        let readable = members.filter(|(name, value)| T::deserialize(json!({*name: *value})).is_ok());
+        let readable = readable.map(|(name, value)| (name.clone(), value.clone())).collect();
+        T::deserialize(Value::Object(readable)).unwrap_or_default()
+    })
 }
 
-/// Of an update.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct UpdateMeta {
@@ -51,7 +54,6 @@ pub struct UpdateMeta {
     /// The call that started the delegate to whose session the update belongs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_call_id: Option<String>,
-    /// The delegate's session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child_session_id: Option<String>,
     /// The user took the turn back, in the log of another agent.
@@ -62,17 +64,14 @@ pub struct UpdateMeta {
     pub error: Option<String>,
 }
 
-/// Of a prompt in the log.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PromptMeta {
-    /// The connection that sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<String>,
     /// Name of the client that sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The client's id for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     /// It was removed from the queue before its turn.
@@ -80,7 +79,7 @@ pub struct PromptMeta {
     pub removed: bool,
 }
 
-/// Of an agent's message or thought.
+/// Metadata of an agent's message or thought.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SpeechMeta {
@@ -93,7 +92,6 @@ pub struct SpeechMeta {
     /// Figures of a model's answer, on its last chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// The turn ends with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,
     /// Its turn failed; the text is the reason, after `❌ `.
@@ -104,11 +102,9 @@ pub struct SpeechMeta {
     pub late: bool,
 }
 
-/// Of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PlanMeta {
-    /// Its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan_id: Option<String>,
     /// The questions of an exploration.
@@ -117,13 +113,11 @@ pub struct PlanMeta {
     pub state: String,
 }
 
-/// Of an entry of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct EntryMeta {
     /// Id of the op, which is also the id of its call.
     pub op_id: String,
-    /// Hash of the op.
     pub op_hash: u32,
     /// Name of its tool; empty in the plan of an agent.
     pub tool: String,
@@ -132,14 +126,11 @@ pub struct EntryMeta {
     pub error: Option<String>,
 }
 
-/// Of a tool call and of its updates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ToolMeta {
-    /// Hash of the op that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_hash: Option<u32>,
-    /// The stage of an exploration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
     /// From 0 to 1.
@@ -177,14 +168,12 @@ pub struct ToolMeta {
     pub child_session_id: Option<String>,
 }
 
-/// Of a terminal in a tool call, under `terminal`.
+/// Metadata of a terminal in a tool call, under `terminal`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TerminalMeta {
-    /// The command line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The end of the output.
     pub output: String,
     /// The output is cut.
     pub truncated: bool,
@@ -196,22 +185,20 @@ pub struct TerminalMeta {
     pub signal: Option<String>,
 }
 
-/// Of the session info that reports where a prompt was routed.
+/// Metadata of the session info that reports where a prompt was routed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct RoutingMeta {
-    /// The decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub routing: Option<Decision>,
 }
 
-/// Of a row of `session/list`.
+/// Metadata of a row of `session/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SessionMeta {
     /// The number of its newest update.
     pub seq: u64,
-    /// A turn is running.
     pub running: bool,
     /// Pending approvals.
     pub waiting: u64,
@@ -219,10 +206,8 @@ pub struct SessionMeta {
     pub last_ts: i64,
     /// What answers prompts.
     pub mode: String,
-    /// Pinned by the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
-    /// Archived by the user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
     /// The session that started this one as a delegate.
@@ -233,31 +218,33 @@ pub struct SessionMeta {
     pub parent_call_id: Option<String>,
 }
 
-/// Of the client's capabilities in `initialize`.
+/// Metadata of the client's capabilities in `initialize`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub struct ClientMeta {
     /// The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
     /// `session/request_permission`.
     #[ts(optional, as = "Option<bool>")]
     pub approvals: bool,
+    /// Over HTTP, the client reads the updates of all sessions from the stream of the connection.
+    #[ts(optional, as = "Option<bool>")]
+    pub one_stream: bool,
 }
 
-/// Of the answer to `initialize`.
+/// Metadata of the answer to `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ConnectionMeta {
     /// Identifies this client's own prompts in the log.
     pub connection: String,
     /// The folder in which the bridge was started.
     pub root: Option<String>,
-    /// Name of the computer.
     pub computer: String,
     /// What the client may do.
     #[serde(flatten)]
     pub access: crate::devices::Access,
 }
 
-/// Of `session/list`.
+/// Metadata of `session/list`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct ListMeta {
@@ -269,7 +256,7 @@ pub struct ListMeta {
     pub children: bool,
 }
 
-/// Of `session/new`.
+/// Metadata of `session/new`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct NewSessionMeta {
@@ -294,19 +281,18 @@ pub struct Policy {
     pub allow_external_llms: bool,
 }
 
-/// Of `session/prompt`.
+/// Metadata of `session/prompt`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PromptParamsMeta {
     /// The client's own id for the prompt, at most 128 bytes; it comes back in the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
-    /// Options of this prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub options: Option<PromptOptions>,
 }
 
-/// Of the answer to `session/prompt`.
+/// Metadata of the answer to `session/prompt`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct EndMeta {
@@ -314,7 +300,6 @@ pub struct EndMeta {
     pub state: String,
 }
 
-/// Of a mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct ModeMeta {
@@ -325,7 +310,7 @@ pub struct ModeMeta {
     pub unavailable: Option<String>,
 }
 
-/// Of `session/request_permission`.
+/// Metadata of `session/request_permission`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct PermissionMeta {
     /// The agent's display name.
@@ -334,4 +319,25 @@ pub struct PermissionMeta {
     pub hash: String,
     /// The command that would run.
     pub command: Option<ApprovalCommand>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unreadable_member_leaves_the_others() {
+        for (members, seq, ts) in [
+            (json!({"seq": 7, "ts": 5}), Some(7), Some(5)),
+            (json!({"seq": "seven", "ts": 5}), None, Some(5)),
+            (json!({"seq": 7, "ts": [], "unknown": {}}), Some(7), None),
+            (json!("nonsense"), None, None),
+            (json!(null), None, None),
+        ] {
+            let meta = Map::from_iter([("openagents".to_owned(), members.clone())]);
+            let read: UpdateMeta = ours(Some(&meta));
+            assert_eq!((read.seq, read.ts), (seq, ts), "{members}");
+        }
+        assert_eq!(ours::<UpdateMeta>(None), UpdateMeta::default());
+    }
 }

@@ -67,7 +67,7 @@ fn typescript<T: ts_rs::TS>() -> String {
 
 const NO_SESSION: &str = "-32002: the session does not exist";
 const NO_FOLDER: &str = "-32602: the folder does not exist, or is not known and the scope is not `admin`";
-const NO_HISTORY: &str = "-32600: other agents' sessions are shown on their own computer only";
+const NO_HISTORY: &str = "-32600: other agents' sessions are shown only on the computer that stores them";
 const NO_PAST_SESSION: &str = "-32002: the agent no longer has the session";
 const NO_APPROVAL: &str = "-32002: the approval does not exist, or was answered";
 const NO_DEVICE: &str = "-32002: the device does not exist";
@@ -202,8 +202,8 @@ methods! {
         "_openagents/approvals/resume" Prompt ApprovalsResume(ResumeApproval) -> Empty:
             "Resumes the agent whose approval was withdrawn when it ended." [NO_APPROVAL];
         "_openagents/approvals/rules" Approve ApprovalsRules(Empty) -> StandingRules:
-            "Lists the commands that were allowed for good.";
-        "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one of them, or all.";
+            "Lists the commands that are always allowed.";
+        "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one standing rule, or all of them.";
         "_openagents/workspaces" View Workspaces(Empty) -> WorkspacesResult: "Lists the known folders.";
         "_openagents/sessions/search" View SessionsSearch(SearchSessions) -> SearchResults:
             "Searches the sessions of other agents." [NO_HISTORY];
@@ -212,20 +212,19 @@ methods! {
         "_openagents/history/list" View HistoryList(ListHistory) -> HistoryPage:
             "Lists the sessions of other agents." [NO_HISTORY];
         "_openagents/history/read" View HistoryRead(ReadHistory) -> PastPart:
-            "Returns a part of one of them as updates." [NO_HISTORY, NO_PAST_SESSION];
+            "Returns a part of another agent's session as updates." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/history/line" View HistoryLine(ReadLine) -> LineText:
-            "Returns a raw line of its log." [NO_HISTORY, NO_PAST_SESSION];
+            "Returns a raw line of the log of another agent's session." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/history/find" View HistoryFind(FindLines) -> PastLines:
-            "Returns the lines of its log that contain a text." [NO_HISTORY, NO_PAST_SESSION];
+            "Returns the lines of another agent's session that contain a text." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/history/watch" View HistoryWatch(Empty) -> Empty:
-            "Sends later changes of the list as `_openagents/history/changed`." [NO_HISTORY];
+            "Sends later changes in the list of other agents' sessions as `_openagents/history/changed`." [NO_HISTORY];
         "_openagents/history/settings" View HistorySettings(Watch) -> HistorySnapshot:
             "Returns the settings of other agents' sessions, and the progress of their index.";
         "_openagents/history/configure" Admin HistoryConfigure(HistoryChange) -> HistorySnapshot:
-            "Changes these settings. When it returns, the index has dropped everything that is excluded.";
+            "Changes the settings of other agents' sessions. When it returns, the index has dropped everything that is excluded.";
         "_openagents/history/clear" Admin HistoryClear(Empty) -> HistorySnapshot:
-            "Deletes the index. It is built again if it is switched on.";
-        "_openagents/history/rebuild" Admin HistoryRebuild(Empty) -> HistorySnapshot: "Does the same.";
+            "Deletes the index of other agents' sessions. It is built again if it is switched on.";
         "_openagents/trust/list" View TrustList(Watch) -> TrustSnapshot: "Lists the folders in which agents may start.";
         "_openagents/trust/add" Admin TrustAdd(WorkspacePath) -> TrustResult:
             "Trusts a folder. Only on the computer itself." ["-32000: the client is not on the computer itself, or the folder's agent settings have changed"];
@@ -241,7 +240,7 @@ methods! {
         "_openagents/agents/decisions" View AgentsDecisions(Empty) -> Decisions:
             "Lists the last decisions about where prompts went.";
         "_openagents/privacy/list" View PrivacyList(Watch) -> PrivacySnapshot: "Lists what models and agents may read.";
-        "_openagents/privacy/set" Admin PrivacySet(PrivacyChange) -> PrivacySnapshot: "Sets one of its switches.";
+        "_openagents/privacy/set" Admin PrivacySet(PrivacyChange) -> PrivacySnapshot: "Changes one switch of that table.";
         "_openagents/inspect" Admin Inspect(InspectParams) -> Frames:
             "Returns the newest frames of every connection, and sends all later ones.";
     }

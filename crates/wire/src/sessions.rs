@@ -15,11 +15,9 @@ use ts_rs::TS;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Empty {}
 
-/// A session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRef {
-    /// Its id.
     pub session_id: String,
 }
 
@@ -33,7 +31,6 @@ pub struct ExploreParams {
     #[serde(default)]
     #[ts(optional, as = "Option<Vec<String>>")]
     pub goals: Vec<String>,
-    /// What plans the exploration.
     #[serde(default)]
     #[ts(optional, as = "Option<Planner>")]
     pub planner: Planner,
@@ -42,7 +39,6 @@ pub struct ExploreParams {
     pub policy: Option<Policy>,
 }
 
-/// The planner of an exploration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum Planner {
@@ -55,13 +51,10 @@ pub enum Planner {
     Model,
 }
 
-/// A new exploration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ExploreResult {
-    /// Its session.
     pub session_id: String,
-    /// Its plan.
     pub plan_id: String,
     /// `started`.
     pub status: String,
@@ -71,7 +64,6 @@ pub struct ExploreResult {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachParams {
-    /// The session.
     pub session_id: String,
     /// The number of the last update that the client has.
     #[serde(default)]
@@ -86,17 +78,13 @@ pub struct AttachParams {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AttachResult {
-    /// The session.
     pub session_id: String,
     /// The number of its newest update.
     pub seq: u64,
-    /// A turn is running.
     pub running: bool,
     /// What answers prompts: an agent's id, or `default_mode`.
     pub mode: String,
-    /// Its title.
     pub title: Option<String>,
-    /// Pending approvals.
     pub approvals: Vec<Approval>,
     /// Prompts that wait for the running turn.
     pub queue: Vec<QueuedPrompt>,
@@ -104,7 +92,6 @@ pub struct AttachResult {
     pub snapshot: Option<SnapshotMark>,
 }
 
-/// What a snapshot stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct SnapshotMark {
     /// The number of its last update.
@@ -117,7 +104,6 @@ pub struct SnapshotMark {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotParams {
-    /// The session.
     pub session_id: String,
     /// The number of the last update that the snapshot stands for.
     pub seq: u64,
@@ -128,7 +114,6 @@ pub struct SnapshotParams {
 pub struct QueuedPrompt {
     /// Id of its message in the log.
     pub id: String,
-    /// The start of the prompt.
     pub text: String,
     /// Name of the client that sent it; may be empty.
     pub by: String,
@@ -138,11 +123,9 @@ pub struct QueuedPrompt {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueParams {
-    /// The session.
     pub session_id: String,
     /// In the order in which they will run.
     pub queued: Vec<QueuedPrompt>,
-    /// A turn is running.
     pub running: bool,
 }
 
@@ -150,16 +133,13 @@ pub struct QueueParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoveQueued {
-    /// The session.
     pub session_id: String,
     /// The prompt.
     pub id: String,
 }
 
-/// Whether the prompt was still in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Removed {
-    /// It was.
     pub removed: bool,
 }
 
@@ -167,7 +147,6 @@ pub struct Removed {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateParams {
-    /// The session.
     pub session_id: String,
     /// The update, as ACP defines it.
     #[ts(type = "SessionUpdate")]
@@ -188,9 +167,7 @@ impl UpdateParams {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateQuery {
-    /// The session.
     pub session_id: String,
-    /// The number of the update.
     pub seq: u64,
     /// Where the page begins, in bytes.
     #[serde(default)]
@@ -205,17 +182,13 @@ pub struct UpdateQuery {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdatePage {
-    /// The session.
     pub session_id: String,
-    /// The number of the update.
     pub seq: u64,
     /// When it was stored.
     pub ts: i64,
-    /// Where the page begins.
     pub offset: usize,
     /// Bytes of the whole text.
     pub total: usize,
-    /// The page.
     pub text: String,
     /// Where the next page begins; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -239,7 +212,6 @@ pub struct SessionsParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ActivityParams {
-    /// The session.
     pub session_id: String,
     /// `null` when the model is idle.
     pub activity: Option<Activity>,
@@ -251,7 +223,6 @@ pub struct LabelSession {
     /// The other agent; absent for a session of OpenAgents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The session.
     pub id: String,
     /// `null` restores the original title; absent keeps the current one.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -270,7 +241,6 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<O
     Deserialize::deserialize(deserializer).map(Some)
 }
 
-/// The known workspaces.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct WorkspacesResult {
     /// The last used one first.
@@ -279,17 +249,14 @@ pub struct WorkspacesResult {
     pub root: Option<String>,
 }
 
-/// A known workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkspaceInfo {
     /// Absolute.
     pub path: String,
-    /// Its display name.
     pub name: String,
     /// When a session in it last changed.
     pub last_active: i64,
-    /// Its sessions.
     pub sessions: usize,
 }
 
@@ -297,14 +264,12 @@ pub struct WorkspaceInfo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DelegateParams {
-    /// The session.
     pub session_id: String,
     /// Arguments of the tool `delegate.run`.
     #[ts(type = "unknown")]
     pub arguments: Value,
 }
 
-/// A started delegation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DelegateResult {
@@ -316,11 +281,8 @@ pub struct DelegateResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AnswerApproval {
-    /// The session.
     pub session_id: String,
-    /// The approval.
     pub approval_id: String,
-    /// The chosen option.
     pub option_id: String,
     /// A message to the agent, sent with a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -331,9 +293,7 @@ pub struct AnswerApproval {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeApproval {
-    /// The session.
     pub session_id: String,
-    /// The approval that was withdrawn.
     pub approval_id: String,
 }
 
@@ -346,30 +306,24 @@ pub struct RevokeRules {
     pub approval_id: Option<String>,
 }
 
-/// The standing rules.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct StandingRules {
     /// Newest first.
     pub rules: Vec<StandingRule>,
 }
 
-/// A command that the user allowed for good.
+/// A command that the user always allows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct StandingRule {
-    /// The approval in which it was allowed.
     pub approval_id: String,
-    /// Its session.
     pub session_id: String,
-    /// The agent's id.
     pub agent_id: String,
     /// The agent's display name.
     pub agent: String,
-    /// The command.
     pub command: Option<ApprovalCommand>,
     /// Name of the client that answered.
     pub by: String,
-    /// When.
     pub at: i64,
 }
 
@@ -404,17 +358,15 @@ pub struct Frames {
     pub frames: Vec<Frame>,
 }
 
-/// A frame of any connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Frame {
     /// 1, 2, 3 … since the bridge started.
     pub n: u64,
     /// When it was sent or received.
     pub ts: i64,
-    /// The connection.
     pub connection: String,
     /// The endpoint: `acp` or `ios`.
-    pub door: String,
+    pub endpoint: String,
     /// The client's name; may be empty.
     pub client: String,
     /// `in` to the bridge, `out` of it.
@@ -424,10 +376,8 @@ pub struct Frame {
     pub bytes: usize,
     /// Its text, at most 64 KiB.
     pub json: String,
-    /// Its method.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// Its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[ts(type = "string | number | null")]
     pub id: Option<Value>,

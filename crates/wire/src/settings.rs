@@ -21,7 +21,6 @@ pub struct TrustSnapshot {
     pub workspaces: Vec<TrustedWorkspace>,
 }
 
-/// A trusted folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct TrustedWorkspace {
     /// Canonical.
@@ -46,10 +45,8 @@ pub struct WorkspacePath {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustResult {
-    /// All trusted folders.
     #[serde(flatten)]
     pub snapshot: TrustSnapshot,
-    /// The agent settings in the folder.
     pub brings: AgentFiles,
     /// The trusted folder that covers it: itself, or one above it.
     pub covered_by: PathBuf,
@@ -68,17 +65,14 @@ pub struct PrivacyRow {
     /// The kind of data.
     #[ts(type = "'files' | 'history' | 'other_history'")]
     pub what: String,
-    /// One cell for each reader.
     pub cells: Vec<PrivacyCell>,
 }
 
 /// Whether one reader may read one kind of data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct PrivacyCell {
-    /// The reader.
     #[ts(type = "'local' | 'elsewhere' | 'hosted'")]
     pub reader: String,
-    /// It may.
     pub allowed: bool,
     /// The name of its switch; absent if it cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,16 +95,12 @@ pub struct Decisions {
     pub decisions: Vec<PastDecision>,
 }
 
-/// A routing decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct PastDecision {
-    /// When.
     pub ts: i64,
-    /// The session.
     pub session_id: String,
     /// The first 200 characters of the prompt.
     pub prompt: String,
-    /// The decision.
     pub decision: Decision,
 }

@@ -18,7 +18,6 @@ const SILENCE: Duration = Duration::from_secs(60);
 enum Asked {
     Sessions,
     Devices,
-    /// The approvals of this session.
     Approvals(String),
 }
 
@@ -33,7 +32,7 @@ impl Feed {
     pub(super) async fn open(home: &Path) -> anyhow::Result<Self> {
         let address = openagents_bridge::running(home).context("no bridge is running")?;
         // The page answers approvals; this client only notifies.
-        let meta = ClientMeta { approvals: true };
+        let meta = ClientMeta { approvals: true, ..ClientMeta::default() };
         let client = Client::connect(address, home, "openagents-notifications", meta).await?;
         let mut feed = Self { client: client.dead_after(SILENCE), asked: HashMap::new() };
         feed.list().await?;

@@ -22,7 +22,6 @@ const RUNS: usize = 7;
 /// The steps that the measured plan must contain.
 const STEPS: [&str; 4] = ["session.search", "session.analyze", "search.grep", "content.get_span"];
 
-/// Measures explorations on a server started for this purpose.
 pub(crate) fn measure(made: &Synthetic, table: &mut Table) -> Result<()> {
     let home = tempfile::tempdir()?;
     let mut server = start(made, home.path())?;

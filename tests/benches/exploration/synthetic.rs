@@ -12,18 +12,15 @@ use std::{
 /// The amount of data to generate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Size {
-    /// Source files.
     pub(crate) files: usize,
     /// Past sessions, half from each agent.
     pub(crate) transcripts: usize,
-    /// Bytes of all transcripts together.
     pub(crate) transcript_bytes: u64,
 }
 
 /// The generated folders.
 #[derive(Debug, Clone)]
 pub(crate) struct Synthetic {
-    /// The workspace.
     pub(crate) workspace: PathBuf,
     /// `CODEX_HOME`.
     pub(crate) codex: PathBuf,

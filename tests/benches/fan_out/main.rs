@@ -67,7 +67,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The figures of one run.
 struct Figures {
     /// Milliseconds.
     p50: f64,

@@ -43,8 +43,8 @@ pub(crate) async fn main() -> Result<()> {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await?;
     println!("{}", listener.local_addr()?.port());
     std::thread::spawn(move || {
-        let told = std::io::stdin().lock().lines().next().and_then(Result::ok);
-        if let Some((count, per_second)) = told.as_deref().and_then(|told| told.split_once(' ')) {
+        let shown = std::io::stdin().lock().lines().next().and_then(Result::ok);
+        if let Some((count, per_second)) = shown.as_deref().and_then(|shown| shown.split_once(' ')) {
             stream(&updates, count.parse().unwrap_or(0), per_second.parse().unwrap_or(1));
         }
     });

@@ -63,7 +63,6 @@ impl Drop for Child {
     }
 }
 
-/// Resource usage of a process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     /// CPU seconds.

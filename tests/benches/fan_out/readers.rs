@@ -72,9 +72,9 @@ async fn one(mut frames: Frames, updates: u64) -> (Vec<u32>, u64) {
         let Ok(stamp) = frames.next(stamp).await else {
             return (micros, wrong + updates - next);
         };
-        let Some((said, number)) = stamp else { continue };
+        let Some((reply, number)) = stamp else { continue };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        micros.push(u32::try_from((now - said.min(now)) / 1000).unwrap_or(u32::MAX));
+        micros.push(u32::try_from((now - reply.min(now)) / 1000).unwrap_or(u32::MAX));
         wrong += u64::from(number != next);
         next = number + 1;
     }
@@ -90,8 +90,8 @@ fn stamp(text: &[u8]) -> Option<(u128, u64)> {
         let digit = |byte: &u8| byte.is_ascii_digit().then(|| u128::from(byte - b'0'));
         digits.iter().map_while(digit).fold(0u128, |number, digit| number * 10 + digit)
     };
-    let (said, number) = (number(&rest[..end]), number(&rest[end + close.len()..]));
-    Some((said, u64::try_from(number).ok()?))
+    let (reply, number) = (number(&rest[..end]), number(&rest[end + close.len()..]));
+    Some((reply, u64::try_from(number).ok()?))
 }
 
 /// Runs a future on one thread.

@@ -39,7 +39,6 @@ pub(crate) struct Session<'a> {
     pub(crate) dice: Dice,
 }
 
-/// A turn's texts.
 pub(crate) struct Turn<'a> {
     pub(crate) number: usize,
     pub(crate) prompt: String,
@@ -134,7 +133,7 @@ fn claude(log: &mut Log, id: &str, cwd: &str, turn: &Turn<'_>) -> Result<()> {
             &id[24..]
         )
     };
-    let said = |content: String| {
+    let reply = |content: String| {
         // A message has a line for each of its parts, all with the same id and usage.
         format!(
             r#""message":{{"id":"msg_{number}_{}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{content}],"stop_reason":null,"usage":{{"input_tokens":{},"cache_creation_input_tokens":{tokens},"cache_read_input_tokens":{},"output_tokens":{}}}}},"requestId":"req_{number}_{0}""#,
@@ -145,11 +144,11 @@ fn claude(log: &mut Log, id: &str, cwd: &str, turn: &Turn<'_>) -> Result<()> {
         )
     };
     log.line(&line(1, "user", format!(r#""message":{{"role":"user","content":"{prompt}"}},"promptSource":"typed","origin":{{"kind":"human"}}"#)))?;
-    log.line(&line(2, "assistant", said(format!(r#"{{"type":"text","text":"{answer}"}}"#))))?;
+    log.line(&line(2, "assistant", reply(format!(r#"{{"type":"text","text":"{answer}"}}"#))))?;
     log.line(&line(
         3,
         "assistant",
-        said(format!(
+        reply(format!(
             r#"{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"{command}"}}}}"#
         )),
     ))?;

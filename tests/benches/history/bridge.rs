@@ -20,7 +20,6 @@ use std::{
 
 const RUNS: usize = 15;
 const SEARCHES: usize = 300;
-/// Time for which the idle bridge is observed.
 const IDLE: Duration = Duration::from_secs(20);
 
 /// Measures a bridge on the empty data folder `home`, which it fills.
@@ -146,12 +145,12 @@ async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<(
         // Does what the page does: it is notified that the session has changed, and continues reading.
         let begun = Instant::now();
         writeln!(OpenOptions::new().append(true).open(&path)?, "{line}")?;
-        let told = |frame: &Value| {
+        let output = |frame: &Value| {
             let rows = frame["params"]["sessions"].as_array();
             frame["method"] == "_openagents/history/changed"
                 && rows.is_some_and(|rows| rows.iter().any(|row| row["id"] == id))
         };
-        client.until("the change of the list", told).await?;
+        client.until("the change of the list", output).await?;
         let mut later = named.clone();
         later["from"] = end;
         let (part, _) = timed(client, "_openagents/history/read", later).await?;

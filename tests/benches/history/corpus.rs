@@ -21,14 +21,12 @@ pub(crate) struct Size {
     pub(crate) long: u64,
 }
 
-/// The generated corpus.
 #[derive(Debug)]
 pub(crate) struct Corpus {
     /// The user's home folder, which contains the agents' folders.
     pub(crate) home: PathBuf,
     /// A folder to start programs in.
     pub(crate) workspace: PathBuf,
-    /// Bytes on disk.
     pub(crate) bytes: u64,
     /// Words of the texts, most frequent first.
     pub(crate) words: Vec<String>,

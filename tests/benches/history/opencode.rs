@@ -38,17 +38,17 @@ impl Database {
             let mut message =
                 transaction.prepare_cached("INSERT INTO message VALUES (?1, ?2, ?3, ?3, ?4)")?;
             let mut part = transaction.prepare_cached("INSERT INTO part VALUES (?1, ?2, ?3, ?4, ?4, ?5)")?;
-            let (asked, said) = (format!("msg_{id}_{number:06}a"), format!("msg_{id}_{number:06}b"));
+            let (asked, reply) = (format!("msg_{id}_{number:06}a"), format!("msg_{id}_{number:06}b"));
             message.execute(params![asked, id, millis, r#"{"role":"user","time":{"created":1}}"#])?;
             let data = format!(
                 r#"{{"role":"assistant","modelID":"m","providerID":"p","time":{{"created":1}},"cost":0,"tokens":{{"input":{tokens},"output":9,"reasoning":0,"cache":{{"read":0,"write":0}}}}}}"#
             );
-            message.execute(params![said, id, millis + 1, data])?;
+            message.execute(params![reply, id, millis + 1, data])?;
             let parts = [
                 (&asked, format!(r#"{{"type":"text","text":"{prompt}"}}"#)),
-                (&said, format!(r#"{{"type":"text","text":"{answer}"}}"#)),
+                (&reply, format!(r#"{{"type":"text","text":"{answer}"}}"#)),
                 (
-                    &said,
+                    &reply,
                     format!(
                         r#"{{"type":"tool","callID":"c{number}","tool":"bash","state":{{"status":"completed","input":{{"command":"{command}"}},"output":"{output}"}}}}"#
                     ),

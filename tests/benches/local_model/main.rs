@@ -15,7 +15,6 @@ use std::path::PathBuf;
 
 /// Pairs of runs; the median counts.
 const PAIRS: usize = 9;
-/// Tokens of an answer.
 const TOKENS: u32 = 128;
 /// Tokens of the context, for both.
 const CONTEXT: u32 = 4096;
@@ -29,7 +28,6 @@ struct Run {
     rest: f64,
     /// Prompt tokens that had to be read.
     read: f64,
-    /// Tokens generated.
     generated: f64,
 }
 

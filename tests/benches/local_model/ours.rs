@@ -10,7 +10,6 @@ pub(crate) struct Ours {
     _home: tempfile::TempDir,
     _server: Server,
     client: Client,
-    /// The model's system instructions.
     pub(crate) instructions: String,
     /// The engine's own measurement of the time to the first token of each short question, in milliseconds.
     pub(crate) own_first_ms: Vec<f64>,

@@ -67,7 +67,7 @@ fn write_log(home: &Path, id: &str, length: usize, ends: bool) -> Result<()> {
     let store: Store = openagents_bridge::open_store(home)?;
     let cwd = home.to_owned();
     store.create_session(NewSession { id: id.to_owned(), cwd, mode: "default_mode".to_owned() })?;
-    let said = |n: usize| AgentMessage {
+    let reply = |n: usize| AgentMessage {
         text: format!("A line of the answer, number {n}, as long as they are.\n"),
         message_id: Some("m".to_owned()),
         ended: ends && n + 1 == length,
@@ -75,7 +75,7 @@ fn write_log(home: &Path, id: &str, length: usize, ends: bool) -> Result<()> {
     };
     let prompt = UserMessage { text: "Go".to_owned(), ..UserMessage::default() };
     let mut log = vec![SessionUpdate::UserMessage(prompt)];
-    log.extend((1..length).map(|n| SessionUpdate::AgentMessage(said(n))));
+    log.extend((1..length).map(|n| SessionUpdate::AgentMessage(reply(n))));
     while !log.is_empty() {
         store.append(id, log.drain(..log.len().min(1_000)).collect())?;
     }

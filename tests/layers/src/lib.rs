@@ -1,7 +1,7 @@
-//! Checks a crate's modules against the table of layers at the top of its `lib.rs`, and its files for import cycles.
-//! Each crate has a test that calls [`check`].
+//! Checks the modules of each crate against the table of layers at the top of its root file, and its files for import
+//! cycles. A module uses only modules of lower layers. `tests/crates.rs` calls [`check`] for every crate.
 
-mod circles;
+mod cycles;
 mod imports;
 mod source;
 mod table;
@@ -21,7 +21,7 @@ pub fn check(manifest: impl AsRef<Path>) -> Result<()> {
     let layers = table::layers(&std::fs::read_to_string(root)?);
     let mut faults = table::faults(&layers, &files);
     faults.extend(files.iter().flat_map(|file| table::upward(file, &layers)));
-    faults.extend(circles::circles(&files));
+    faults.extend(cycles::cycles(&files));
     ensure!(faults.is_empty(), "{}", faults.join("\n"));
     Ok(())
 }

@@ -36,7 +36,6 @@ fn is_root(stem: &str) -> bool {
     matches!(stem, "mod" | "lib" | "main")
 }
 
-/// Returns the root file of the crate.
 pub(crate) fn crate_root(source: &Path) -> Result<PathBuf> {
     let found = ["lib.rs", "main.rs"].map(|name| source.join(name)).into_iter().find(|path| path.is_file());
     found.with_context(|| format!("{} has no lib.rs and no main.rs", source.display()))

@@ -3,7 +3,6 @@
 use crate::source::File;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maps a module to its layer.
 pub(crate) type Layers = BTreeMap<String, u32>;
 
 /// Reads the rows from the crate's documentation.

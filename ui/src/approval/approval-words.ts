@@ -12,7 +12,7 @@ export function mainOption(options: readonly ApprovalOption[]): ApprovalOption |
   return once.length === 1 ? once[0] : undefined;
 }
 
-/** The option that the agent remembers; the agent decides what it then allows. */
+/** Sentences that name the options that the agent itself remembers; the agent decides what it then allows. */
 export function rememberedOptions({ agent, command, options, subject }: Approval): string[] {
   if (subject === 'trust' || command?.program !== undefined) return [];
   return options

@@ -18,9 +18,8 @@ export interface Offer extends Pick<Fragment, 'fingerprint' | 'addresses'> {
  * a restart of the bridge too, and one for this tab when it is reloaded, kept until then or until the bridge ends. The
  * token of a paired device is kept until the device is unpaired, but only on a page with TLS.
  *
- * Without TLS, no token is given to a program that has not proved that it is the bridge. But a tab that is reloaded while
- * another program answers at its address is that program's page, which can read all that is kept: so nothing that is kept
- * without TLS is valid once the bridge has ended. See `crates/remote/src/devices/tabs.rs`.
+ * Without TLS, no token is given to a program that has not proved that it is the bridge. If another program answers a reload, its page
+ * can read this tab's storage; so nothing that is stored without TLS is valid once the bridge has ended. See `crates/remote/src/devices/tabs.rs`.
  */
 export class BrowserBackend implements Backend {
   readonly kind = 'browser';

@@ -13,8 +13,8 @@ export class UnknownToken extends Error {}
  * listen at the port of a bridge that crashed. The proof is an HMAC over a nonce and the bridge's own port, keyed with the
  * SHA-256 of the token; see `crates/remote/src/token.rs`.
  *
- * Resolves with the bridge's port. `port` is the one that it had before, if known: a bridge at another port has not been
- * asked by this page, but by the program at this address. It differs from the page's behind a tunnel.
+ * Resolves with the bridge's port. `port` is the one that it had before, if known: a proof for another port was relayed
+ * by the program at this address, and is rejected. It differs from the page's behind a tunnel.
  */
 export async function proven(token: string, port: number | null): Promise<number> {
   const { subtle } = crypto;

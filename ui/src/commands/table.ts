@@ -14,7 +14,7 @@ export interface Parts {
 /** All commands, for the keyboard, the palette, the list of shortcuts and the desktop menu. */
 export function commandTable(page: Page, parts: Parts): Command[] {
   const always = (): boolean => true;
-  const showsSession = (): boolean => page.over === null && (page.inSession || page.transcript !== null);
+  const showsSession = (): boolean => page.navigation.over === null && (page.inSession || page.transcript !== null);
   const finds = (): boolean => showsSession() && page.find.open;
   return [
     {
@@ -26,7 +26,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       unlisted: true,
       inDialogs: true,
       available: always,
-      run: (by) => (page.palette = by === 'menu' || !page.palette),
+      run: (by) => (page.navigation.palette = by === 'menu' || !page.navigation.palette),
     },
     {
       id: 'new-exploration',
@@ -53,7 +53,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       icon: 'keyboard',
       keys: [{ key: '/', mod: true }],
       available: always,
-      run: () => (page.shortcuts = true),
+      run: () => (page.navigation.shortcuts = true),
     },
     {
       id: 'debug',
@@ -63,7 +63,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       note: 'Every frame as JSON',
       keys: [{ code: 'KeyD', mod: true, alt: true }],
       available: () => page.mayAdmin,
-      run: (by) => page.toggle('debug', by === 'palette'),
+      run: (by) => page.navigation.toggle('debug', by === 'palette'),
     },
     {
       id: 'close',
@@ -72,10 +72,10 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       icon: 'cross',
       keys: [{ key: 'Escape' }],
       unlisted: true,
-      available: () => page.drawer || page.over !== null || finds() || page.inspection.open,
+      available: () => page.navigation.drawer || page.navigation.over !== null || finds() || page.inspection.open,
       run: () => {
-        if (page.drawer) page.drawer = false;
-        else if (page.over !== null) page.over = null;
+        if (page.navigation.drawer) page.navigation.drawer = false;
+        else if (page.navigation.over !== null) page.navigation.over = null;
         else if (finds()) page.find.close();
         else parts.closeInspector();
       },
@@ -86,7 +86,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       group: 'Session',
       icon: 'search',
       keys: [{ code: 'KeyF', mod: true }],
-      available: () => showsSession() || (page.over === null && page.inspection.target !== null),
+      available: () => showsSession() || (page.navigation.over === null && page.inspection.target !== null),
       run: () => parts.find(),
     },
     {
@@ -116,7 +116,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       icon: 'pencil',
       keys: [{ key: '/' }],
       unlisted: true,
-      available: () => page.inSession && page.over === null,
+      available: () => page.inSession && page.navigation.over === null,
       run: () => parts.focusComposer(),
     },
     {
@@ -135,7 +135,7 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       icon: 'gear',
       keys: [{ key: ',', mod: true }],
       available: always,
-      run: (by) => page.toggle('settings', by !== 'key'),
+      run: (by) => page.navigation.toggle('settings', by !== 'key'),
     },
     {
       id: 'devices',
@@ -143,15 +143,15 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       group: 'Settings',
       icon: 'phone',
       available: always,
-      run: () => page.openSettings('devices'),
+      run: () => page.navigation.openSettings('devices'),
     },
-    ...page.settingsPages.map(([id, name]): Command => ({
+    ...page.navigation.settingsPages.map(([id, name]): Command => ({
       id: `settings-${id}`,
       title: `Settings: ${name}`,
       group: 'Settings',
       icon: 'gear',
       available: always,
-      run: () => page.openSettings(id),
+      run: () => page.navigation.openSettings(id),
     })),
     {
       id: 'theme-system',

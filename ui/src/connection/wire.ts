@@ -5,7 +5,6 @@ export type { SessionInfo, SessionUpdate };
 
 /** What this connection may do. */
 export type Access = {
-  /** Its scope. */
   scope: Scope;
   /** The paired device; `null` for the user at the computer itself. */
   device: DeviceName | null;
@@ -20,13 +19,11 @@ export type Activity =
 
 /** Params of `_openagents/activity`. */
 export type ActivityParams = {
-  /** The session. */
   sessionId: string;
   /** `null` when the model is idle. */
   activity: Activity | null;
 };
 
-/** State of one agent. */
 export type AgentCard = {
   /** `codex`, `claude-code`, `gemini`, …, `custom:<id>`. */
   id: string;
@@ -42,7 +39,6 @@ export type AgentCard = {
   decidesWhatItAsks: boolean;
   /** Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it. */
   transport: string | null;
-  /** The program found. */
   program: string | null;
   /** Version reported by the program. */
   version: string | null;
@@ -58,14 +54,12 @@ export type AgentCard = {
   remedy: string | null;
 };
 
-/** A command from the user. */
 export type AgentCommand =
   | 'check'
   | { add: { agent: CustomAgent } }
   | { remove: { id: string } }
   | { configure: { settings: AgentSettingsChange } };
 
-/** A file, or a folder of files, that agents load. */
 export type AgentFile = {
   /** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
    * escaped, here and in `says`. */
@@ -93,7 +87,6 @@ export type AgentFiles = {
   complete: boolean;
 };
 
-/** Settings for agents. */
 export type AgentSettings = {
   /** "Let OpenAgents choose": prompts in `default_mode` are routed. */
   choose: boolean;
@@ -116,7 +109,6 @@ export type AgentSettingsChange = {
   unasked: Array<UnaskedAgent>;
 };
 
-/** State of the agents. */
 export type AgentsSnapshot = {
   /** Codex, Claude Code, the other known agents by name, then the added ones. */
   agents: Array<AgentCard>;
@@ -126,15 +118,12 @@ export type AgentsSnapshot = {
   path: string;
   /** Why the login shell's `PATH` is unknown; `path` is then only that of this process. */
   shell: ShellProblem | null;
-  /** A check is running. */
   checking: boolean;
   /** When the last check ended, in milliseconds since the epoch. */
   checkedAt: number | null;
 };
 
-/** An address from which the iOS app is allowed. */
 export type AllowedApp = {
-  /** The address. */
   address: string;
   /** When it was allowed. */
   allowedAt: number;
@@ -144,11 +133,8 @@ export type AllowedApp = {
 
 /** Params of `_openagents/approvals/answer`. */
 export type AnswerApproval = {
-  /** The session. */
   sessionId: string;
-  /** The approval. */
   approvalId: string;
-  /** The chosen option. */
   optionId: string;
   /** A message to the agent, sent with a denial. */
   message?: string;
@@ -206,7 +192,6 @@ export type ApprovalCommand = {
   besideChanges?: boolean;
 } & Partial<FrozenCommand>;
 
-/** An option of an approval. */
 export type ApprovalOption = {
   /** The agent's own id. Its meaning depends on the agent: use the kind. */
   id: string;
@@ -216,12 +201,10 @@ export type ApprovalOption = {
   kind: OptionKind;
 };
 
-/** The subject of an approval. */
 export type ApprovalSubject = 'action' | 'trust';
 
 /** Params of `_openagents/attach`. */
 export type AttachParams = {
-  /** The session. */
   sessionId: string;
   /** The number of the last update that the client has. */
   since?: number;
@@ -231,17 +214,13 @@ export type AttachParams = {
 
 /** The state of a session when it is attached; its updates follow. */
 export type AttachResult = {
-  /** The session. */
   sessionId: string;
   /** The number of its newest update. */
   seq: number;
-  /** A turn is running. */
   running: boolean;
   /** What answers prompts: an agent's id, or `default_mode`. */
   mode: string;
-  /** Its title. */
   title: string | null;
-  /** Pending approvals. */
   approvals: Array<Approval>;
   /** Prompts that wait for the running turn. */
   queue: Array<QueuedPrompt>;
@@ -250,10 +229,7 @@ export type AttachResult = {
 };
 
 /** Entries of the audit log, newest first. */
-export type AuditPage = {
-  /** The entries. */
-  entries: Array<RemoteAction>;
-};
+export type AuditPage = { entries: Array<RemoteAction> };
 
 /** Params of `_openagents/devices/audit`. */
 export type AuditQuery = {
@@ -263,28 +239,27 @@ export type AuditQuery = {
   before?: number;
 };
 
-/** Of the client's capabilities in `initialize`. */
+/** Metadata of the client's capabilities in `initialize`. */
 export type ClientMeta = {
   /** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
    * `session/request_permission`. */
   approvals?: boolean;
+  /** Over HTTP, the client reads the updates of all sessions from the stream of the connection. */
+  oneStream?: boolean;
 };
 
-/** Of the answer to `initialize`. */
+/** Metadata of the answer to `initialize`. */
 export type ConnectionMeta = {
   /** Identifies this client's own prompts in the log. */
   connection: string;
   /** The folder in which the bridge was started. */
   root: string | null;
-  /** Name of the computer. */
   computer: string;
-  /** Its scope. */
   scope: Scope;
   /** The paired device; `null` for the user at the computer itself. */
   device: DeviceName | null;
 };
 
-/** The content of a file. */
 export type ContentDigest = {
   /** Canonical and absolute. */
   path: string;
@@ -325,7 +300,6 @@ export type CustomAgent = {
 
 /** The target of a prompt, with the reason. */
 export type Decision = {
-  /** The target. */
   target: Target;
   /** Action of OpenAgents itself; absent if the target answers immediately. */
   inline?: Inline;
@@ -343,25 +317,21 @@ export type Decisions = {
 
 /** Params of `_openagents/delegate`. */
 export type DelegateParams = {
-  /** The session. */
   sessionId: string;
   /** Arguments of the tool `delegate.run`. */
   arguments: unknown;
 };
 
-/** A started delegation. */
 export type DelegateResult = {
   /** The call that reports on it. */
   toolCallId: string;
 };
 
-/** A paired device. */
 export type Device = {
   /** UUID. */
   id: string;
   /** The name that the user gave it. */
   name: string;
-  /** What it may do. */
   scope: Scope;
   /** When it was paired. */
   createdAt: number;
@@ -369,7 +339,6 @@ export type Device = {
   lastSeen: number | null;
   /** The last address. */
   address: string | null;
-  /** Open connections. */
   connections: number;
 };
 
@@ -384,7 +353,6 @@ export type DeviceCommand =
   | { revoke: Revoked }
   | { network: NetworkChange };
 
-/** The name of a paired device. */
 export type DeviceName = {
   /** UUID. */
   id: string;
@@ -392,7 +360,6 @@ export type DeviceName = {
   name: string;
 };
 
-/** A request for access. */
 export type DeviceRequest = {
   /** Names it in `devices/allow` and `devices/decline`. */
   id: string;
@@ -406,7 +373,6 @@ export type DeviceRequest = {
   compare: string | null;
   /** When it asked. */
   askedAt: number;
-  /** When the request ends. */
   expiresAt: number;
   /** The session that the iOS app asks for. */
   sessionId: string | null;
@@ -414,13 +380,11 @@ export type DeviceRequest = {
 
 /** Devices, requests for access and the network. */
 export type DevicesSnapshot = {
-  /** Paired devices. */
   devices: Array<Device>;
   /** Requests that wait for an answer. */
   requests: Array<DeviceRequest>;
   /** The pairing code that is currently valid. */
   pairing: Pairing | null;
-  /** Addresses from which the iOS app is allowed. */
   apps: Array<AllowedApp>;
   /** The network switches and the open ports. */
   network: NetworkState;
@@ -428,30 +392,25 @@ export type DevicesSnapshot = {
 
 /** Information shown before a download. */
 export type DownloadOffer = {
-  /** Page of the model. */
   source: string;
   /** `Apache-2.0`. */
   licence: string;
-  /** URL of the licence text. */
   licenceUrl: string;
-  /** The licence was accepted. */
   licenceAccepted: boolean;
 };
 
 /** No members. */
 export type Empty = Record<symbol, never>;
 
-/** Of the answer to `session/prompt`. */
+/** Metadata of the answer to `session/prompt`. */
 export type EndMeta = {
   /** `complete`, `failed` or `cancelled`: ACP has no stop reason for a turn that failed. */
   state: string;
 };
 
-/** Of an entry of a plan. */
 export type EntryMeta = {
   /** Id of the op, which is also the id of its call. */
   opId: string;
-  /** Hash of the op. */
   opHash: number;
   /** Name of its tool; empty in the plan of an agent. */
   tool: string;
@@ -459,14 +418,13 @@ export type EntryMeta = {
   error?: string;
 };
 
-/** Evidence for a claim. */
+/** Evidence for a claim: a place, with the line from 1 and its text, truncated. */
 export type Evidence =
   | { kind: 'file'; path: string; line: number; text: string }
   | { kind: 'session'; provider: string; session_id: string; line: number; text: string };
 
 /** Agents and folders whose sessions are never read. */
 export type ExcludedHistory = {
-  /** Agents. */
   agents: Array<string>;
   /** Folders, with everything in them. */
   workspaces: Array<string>;
@@ -474,7 +432,6 @@ export type ExcludedHistory = {
 
 /** An agent or a folder. */
 export type ExclusionChange = {
-  /** The agent. */
   agent?: string;
   /** The folder, absolute. */
   workspace?: string;
@@ -486,17 +443,13 @@ export type ExploreParams = {
   root: string;
   /** Questions to answer. */
   goals?: Array<string>;
-  /** What plans the exploration. */
   planner?: Planner;
   /** Accepted without effect: an exploration uses neither the network nor external models. */
   policy?: Policy;
 };
 
-/** A new exploration. */
 export type ExploreResult = {
-  /** Its session. */
   sessionId: string;
-  /** Its plan. */
   planId: string;
   /** `started`. */
   status: string;
@@ -510,13 +463,11 @@ export type FindLines = {
   limit?: number;
   /** `claude-code`, `codex`, … */
   provider: string;
-  /** The agent's own id. */
   id: string;
 };
 
 /** A place that answers a goal, with the reason. */
 export type Finding = {
-  /** Kind of the place. */
   kind: FindingKind;
   /** First line, from 1. */
   start: number;
@@ -532,10 +483,8 @@ export type Finding = {
   why: string;
 } & ({ path: string } | { provider: string; session_id: string });
 
-/** Kinds of places. */
 export type FindingKind = 'definition' | 'usage' | 'text' | 'session';
 
-/** Findings for a question. */
 export type Findings = {
   /** Best first; at most ten. */
   findings: Array<Finding>;
@@ -549,16 +498,14 @@ export type Findings = {
   in_exploration?: boolean;
 };
 
-/** A frame of any connection. */
 export type Frame = {
   /** 1, 2, 3 … since the bridge started. */
   n: number;
   /** When it was sent or received. */
   ts: number;
-  /** The connection. */
   connection: string;
   /** The endpoint: `acp` or `ios`. */
-  door: string;
+  endpoint: string;
   /** The client's name; may be empty. */
   client: string;
   /** `in` to the bridge, `out` of it. */
@@ -567,9 +514,7 @@ export type Frame = {
   bytes: number;
   /** Its text, at most 64 KiB. */
   json: string;
-  /** Its method. */
   method?: string;
-  /** Its id. */
   id?: string | number;
 };
 
@@ -604,7 +549,6 @@ export type HistoryAgent = {
   provider: string;
   /** Its display name. */
   agent: string;
-  /** Its sessions. */
   sessions: number;
   /** Sessions of which something may be missing. */
   incomplete: number;
@@ -614,7 +558,6 @@ export type HistoryAgent = {
 
 /** Params of `_openagents/history/configure`; absent members stay unchanged. */
 export type HistoryChange = {
-  /** Index them for search. */
   index?: boolean;
   /** Show them to paired devices. */
   devices?: boolean;
@@ -630,7 +573,6 @@ export type HistoryFilter = {
   provider?: string;
   /** That ran in this folder. */
   cwd?: string;
-  /** On this branch. */
   branch?: string;
   /** That changed since this time. */
   since?: number;
@@ -638,7 +580,6 @@ export type HistoryFilter = {
   archived?: boolean;
 };
 
-/** A page of the list. */
 export type HistoryPage = {
   /** Newest first; the first page ends with the older ones that are pinned. */
   sessions: Array<PastSession>;
@@ -654,21 +595,17 @@ export type HistoryPage = {
 
 /** The settings of other agents' sessions, and the progress of their index. */
 export type HistorySnapshot = {
-  /** They are indexed for search. */
   index: boolean;
   /** Paired devices see them. */
   devices: boolean;
   /** What is left out. */
   excluded: ExcludedHistory;
-  /** The agents that have sessions. */
   agents: Array<HistoryAgent>;
-  /** Sessions in the index. */
   sessions: number;
   /** Sessions of the index that are too long to be indexed whole. */
   cut: number;
   /** Size of the index on disk. */
   bytes: number;
-  /** Progress of the index. */
   progress: Progress;
 };
 
@@ -687,7 +624,6 @@ export type InspectParams = {
   watch?: boolean;
 };
 
-/** Source of an intent. */
 export type IntentSource = 'session_analyze' | 'fm' | 'gptoss' | 'model' | 'readme' | 'none';
 
 /** Access to the endpoint of the OpenAgents iOS app, which has no token. */
@@ -697,7 +633,6 @@ export type IosAccess = 'off' | 'ask' | 'allow';
 export type LabelSession = {
   /** The other agent; absent for a session of OpenAgents. */
   provider?: string;
-  /** The session. */
   id: string;
   /** `null` restores the original title; absent keeps the current one. */
   title?: null | string;
@@ -707,7 +642,6 @@ export type LabelSession = {
   archived?: boolean;
 };
 
-/** The text of a line. */
 export type LineText = {
   /** As the agent wrote it. */
   text: string;
@@ -723,7 +657,7 @@ export type ListHistory = {
   filter?: HistoryFilter;
 };
 
-/** Of `session/list`. */
+/** Metadata of `session/list`. */
 export type ListMeta = {
   /** Send later changes as `_openagents/sessions`. */
   watch?: boolean;
@@ -751,12 +685,8 @@ export type Markdown = {
 };
 
 /** A `_meta` object. */
-export type Meta<T> = {
-  /** Ours. */
-  openagents?: T;
-};
+export type Meta<T> = { openagents?: T };
 
-/** Of a mode. */
 export type ModeMeta = {
   /** Prompts do not leave this machine. */
   local: boolean;
@@ -764,7 +694,6 @@ export type ModeMeta = {
   unavailable?: string;
 };
 
-/** State of one model. */
 export type ModelCard = {
   /** `gpt-oss-20b`, or derived from the file name. */
   id: string;
@@ -774,9 +703,7 @@ export type ModelCard = {
   path: string | null;
   /** Size of the file or of the download in bytes. */
   sizeBytes: number | null;
-  /** Current status. */
   status: ModelStatus;
-  /** Used when a prompt goes to the local model. */
   inUse: boolean;
   /** Reasons why it cannot run here or will run badly; one sentence each, worst first. */
   warnings: Array<string>;
@@ -790,7 +717,6 @@ export type ModelCard = {
   usage: Usage | null;
   /** Result of the last hash check; `None` without a manifest. */
   verified: boolean | null;
-  /** Download offer of a catalog model. */
   offer: DownloadOffer | null;
 };
 
@@ -816,7 +742,6 @@ export type ModelSettings = {
   topP: number;
   /** `None` for no limit. */
   maxTokens: number | null;
-  /** Reasoning effort. */
   effort: ReasoningEffort;
   /** Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never. */
   idleMinutes: number;
@@ -824,11 +749,9 @@ export type ModelSettings = {
   preload: boolean;
   /** Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b. */
   model: string | null;
-  /** Accepted licences by model id. */
   acceptedLicences: Array<string>;
 };
 
-/** Status of a model. */
 export type ModelStatus =
   | { state: 'not_downloaded' }
   | { state: 'downloading'; done: number; total: number; bytesPerSecond: number }
@@ -840,15 +763,11 @@ export type ModelStatus =
   | { state: 'generating' }
   | { state: 'error'; reason: string };
 
-/** State of the models. */
 export type ModelsSnapshot = {
   /** gpt-oss-20b first, then the others by name. */
   models: Array<ModelCard>;
-  /** The settings. */
   settings: ModelSettings;
-  /** Hardware of this machine. */
   machine: MachineCard;
-  /** Download folder. */
   folder: string;
 };
 
@@ -857,11 +776,9 @@ export type NamedModel =
   | { file: string }
   | {
       server: {
-        /** Its name on the server. */
         name: string;
         /** The base URL, or the short name of a known server; defaults to OpenAI's. */
         baseUrl: string | null;
-        /** The environment variable that holds the key. */
         keyVariable: string | null;
       };
     };
@@ -884,9 +801,7 @@ export type NetworkState = {
   lan: boolean;
   /** Access of the iOS app. */
   ios: IosAccess;
-  /** The name of this computer. */
   computer: string;
-  /** The open ports. */
   listeners: Array<OpenListener>;
   /** SHA-256 of the authority's certificate, which phones install: `AB:CD:…`. */
   fingerprint: string | null;
@@ -900,7 +815,7 @@ export type NetworkState = {
   names: Array<string>;
 };
 
-/** Of `session/new`. */
+/** Metadata of `session/new`. */
 export type NewSessionMeta = {
   /** Open a folder that is not known yet; needs the scope `admin`. */
   open?: boolean;
@@ -918,18 +833,11 @@ export type NotSearched = {
   toolOutput: boolean;
 };
 
-/** An open port. */
-export type OpenListener = {
-  /** The kind of listener, which determines the routes. */
-  kind: Listener;
-  /** The bound address. */
-  address: string;
-};
+export type OpenListener = { kind: Listener; address: string };
 
 /** The protocol's kinds of options. `Always` means this and similar requests from now on. */
 export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
 
-/** A pairing code and what a device needs to use it. */
 export type Pairing = {
   /** `K7QX-2M9P`. */
   code: string;
@@ -947,23 +855,17 @@ export type Pairing = {
 
 /** Changes of the list since an earlier notification. Some may be repeated. */
 export type PastChanges = {
-  /** The number of changes so far. */
   number: number;
-  /** New or changed rows. */
   sessions: Array<PastSession>;
   /** Sessions that are gone. */
   removed: Array<SessionName>;
 };
 
-/** A routing decision. */
 export type PastDecision = {
-  /** When. */
   ts: number;
-  /** The session. */
   sessionId: string;
   /** The first 200 characters of the prompt. */
   prompt: string;
-  /** The decision. */
   decision: Decision;
 };
 
@@ -971,7 +873,6 @@ export type PastDecision = {
 export type PastLines = {
   /** Ascending. */
   lines: Array<number>;
-  /** There are more. */
   more: boolean;
 };
 
@@ -985,7 +886,6 @@ export type PastPart = {
   from: number;
   /** Offset behind its last line. */
   to: number;
-  /** Size of the log. */
   size: number;
   /** Lines that could not be read. */
   omitted: number;
@@ -997,13 +897,11 @@ export type PastSession = {
   provider: string;
   /** The agent's display name. */
   agent: string;
-  /** The agent's own id. */
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
   /** The folder in which it ran. */
   cwd: string | null;
-  /** The git branch. */
   branch: string | null;
   /** The last model. */
   model: string | null;
@@ -1019,13 +917,12 @@ export type PastSession = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
-  /** Pinned by the user. */
   pinned?: boolean;
   /** Archived, by the user or by its agent. */
   archived?: boolean;
 };
 
-/** Of `session/request_permission`. */
+/** Metadata of `session/request_permission`. */
 export type PermissionMeta = {
   /** The agent's display name. */
   agent: string;
@@ -1035,9 +932,7 @@ export type PermissionMeta = {
   command: ApprovalCommand | null;
 };
 
-/** Of a plan. */
 export type PlanMeta = {
-  /** Its id. */
   planId?: string;
   /** The questions of an exploration. */
   goals: Array<string>;
@@ -1045,7 +940,6 @@ export type PlanMeta = {
   state: string;
 };
 
-/** The planner of an exploration. */
 export type Planner = 'auto' | 'heuristic' | 'model';
 
 /** Which data of a session may leave this machine. */
@@ -1058,9 +952,7 @@ export type Policy = {
 
 /** Whether one reader may read one kind of data. */
 export type PrivacyCell = {
-  /** The reader. */
   reader: 'local' | 'elsewhere' | 'hosted';
-  /** It may. */
   allowed: boolean;
   /** The name of its switch; absent if it cannot be changed. */
   switch?: string;
@@ -1078,7 +970,6 @@ export type PrivacyChange = {
 export type PrivacyRow = {
   /** The kind of data. */
   what: 'files' | 'history' | 'other_history';
-  /** One cell for each reader. */
   cells: Array<PrivacyCell>;
 };
 
@@ -1088,7 +979,6 @@ export type PrivacySnapshot = {
   rows: Array<PrivacyRow>;
 };
 
-/** Progress of the index. */
 export type Progress = {
   /** Sessions that are indexed. */
   done: number;
@@ -1096,13 +986,10 @@ export type Progress = {
   total: number;
 };
 
-/** Of a prompt in the log. */
 export type PromptMeta = {
-  /** The connection that sent it. */
   connection?: string;
   /** Name of the client that sent it. */
   client?: string;
-  /** The client's id for it. */
   promptId?: string;
   /** It was removed from the queue before its turn. */
   removed?: boolean;
@@ -1110,7 +997,6 @@ export type PromptMeta = {
 
 /** Options of a single prompt. Absent fields follow the settings. */
 export type PromptOptions = {
-  /** The model that answers. */
   model?: NamedModel;
   /** Sampling temperature, 0.0 to 2.0. */
   temperature?: number;
@@ -1120,21 +1006,18 @@ export type PromptOptions = {
   question: boolean;
 };
 
-/** Of `session/prompt`. */
+/** Metadata of `session/prompt`. */
 export type PromptParamsMeta = {
   /** The client's own id for the prompt, at most 128 bytes; it comes back in the log. */
   promptId?: string;
-  /** Options of this prompt. */
   options?: PromptOptions;
 };
 
 /** Params of `_openagents/queue`. */
 export type QueueParams = {
-  /** The session. */
   sessionId: string;
   /** In the order in which they will run. */
   queued: Array<QueuedPrompt>;
-  /** A turn is running. */
   running: boolean;
 };
 
@@ -1142,7 +1025,6 @@ export type QueueParams = {
 export type QueuedPrompt = {
   /** Id of its message in the log. */
   id: string;
-  /** The start of the prompt. */
   text: string;
   /** Name of the client that sent it; may be empty. */
   by: string;
@@ -1158,7 +1040,6 @@ export type ReadHistory = {
   line?: number;
   /** `claude-code`, `codex`, … */
   provider: string;
-  /** The agent's own id. */
   id: string;
 };
 
@@ -1168,20 +1049,16 @@ export type ReadLine = {
   line: number;
   /** `claude-code`, `codex`, … */
   provider: string;
-  /** The agent's own id. */
   id: string;
 };
 
-/** Reasoning effort of a model. */
 export type ReasoningEffort = 'low' | 'medium' | 'high';
 
 /** A past session listed as recent work. */
 export type RecentWork = {
-  /** Title of the session. */
   title: string;
   /** `codex`, `claude-code`. */
   provider: string;
-  /** Id given by its agent. */
   session_id: string;
   /** Last change, in milliseconds since the epoch. */
   updated_at: number;
@@ -1197,7 +1074,6 @@ export type RemoteAction = {
   device: string | null;
   /** The actor's name; may be empty. */
   name: string;
-  /** The actor's address. */
   address: string;
   /** A method, or a name such as `pair.allowed`. */
   action: string;
@@ -1207,25 +1083,15 @@ export type RemoteAction = {
 
 /** Params of `_openagents/queue/remove`. */
 export type RemoveQueued = {
-  /** The session. */
   sessionId: string;
   /** The prompt. */
   id: string;
 };
 
-/** Whether the prompt was still in the queue. */
-export type Removed = {
-  /** It was. */
-  removed: boolean;
-};
+export type Removed = { removed: boolean };
 
 /** Params of `_openagents/approvals/resume`. */
-export type ResumeApproval = {
-  /** The session. */
-  sessionId: string;
-  /** The approval that was withdrawn. */
-  approvalId: string;
-};
+export type ResumeApproval = { sessionId: string; approvalId: string };
 
 /** Params of `_openagents/approvals/revoke`. */
 export type RevokeRules = {
@@ -1239,11 +1105,8 @@ export type Revoked = { id: string } | { address: string };
 /** An effect of a file on agents, the most dangerous first. */
 export type Risk = 'programs' | 'redirects' | 'instructions';
 
-/** Of the session info that reports where a prompt was routed. */
-export type RoutingMeta = {
-  /** The decision. */
-  routing?: Decision;
-};
+/** Metadata of the session info that reports where a prompt was routed. */
+export type RoutingMeta = { routing?: Decision };
 
 /** What a client may do. Each scope includes the ones before it. */
 export type Scope = 'view' | 'prompt' | 'approve' | 'admin';
@@ -1262,13 +1125,11 @@ export type SearchHit = {
   provider: string;
   /** The agent's display name. */
   agent: string;
-  /** The agent's own id. */
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
   /** The folder in which it ran. */
   cwd: string | null;
-  /** The git branch. */
   branch: string | null;
   /** The last model. */
   model: string | null;
@@ -1284,19 +1145,16 @@ export type SearchHit = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
-  /** Pinned by the user. */
   pinned?: boolean;
   /** Archived, by the user or by its agent. */
   archived?: boolean;
 };
 
-/** The sessions with a text. */
 export type SearchResults = {
   /** Best first. */
   sessions: Array<SearchHit>;
   /** There may be more. */
   more: boolean;
-  /** Progress of the index. */
   indexing: Progress;
   /** What the index does not have. */
   notSearched: NotSearched;
@@ -1316,11 +1174,10 @@ export type SearchSessions = {
   logs?: boolean;
 };
 
-/** Of a row of `session/list`. */
+/** Metadata of a row of `session/list`. */
 export type SessionMeta = {
   /** The number of its newest update. */
   seq: number;
-  /** A turn is running. */
   running: boolean;
   /** Pending approvals. */
   waiting: number;
@@ -1328,9 +1185,7 @@ export type SessionMeta = {
   lastTs: number;
   /** What answers prompts. */
   mode: string;
-  /** Pinned by the user. */
   pinned?: boolean;
-  /** Archived by the user. */
   archived?: boolean;
   /** The session that started this one as a delegate. */
   parentSessionId?: string;
@@ -1338,19 +1193,13 @@ export type SessionMeta = {
   parentCallId?: string;
 };
 
-/** The name of another agent's session. */
 export type SessionName = {
   /** `claude-code`, `codex`, … */
   provider: string;
-  /** The agent's own id. */
   id: string;
 };
 
-/** A session. */
-export type SessionRef = {
-  /** Its id. */
-  sessionId: string;
-};
+export type SessionRef = { sessionId: string };
 
 /** Params of `_openagents/sessions`: changes of the list. */
 export type SessionsParams = {
@@ -1382,7 +1231,6 @@ export type ShellProblem = {
   remedy: string;
 };
 
-/** What a snapshot stands for. */
 export type SnapshotMark = {
   /** The number of its last update. */
   seq: number;
@@ -1392,13 +1240,12 @@ export type SnapshotMark = {
 
 /** Params of `_openagents/snapshot`: the end of the snapshot. */
 export type SnapshotParams = {
-  /** The session. */
   sessionId: string;
   /** The number of the last update that the snapshot stands for. */
   seq: number;
 };
 
-/** Of an agent's message or thought. */
+/** Metadata of an agent's message or thought. */
 export type SpeechMeta = {
   /** The summary of an exploration, on its last message. */
   summary?: Summary;
@@ -1406,7 +1253,6 @@ export type SpeechMeta = {
   findings?: Findings;
   /** Figures of a model's answer, on its last chunk. */
   usage?: Usage;
-  /** The turn ends with it. */
   ended?: boolean;
   /** Its turn failed; the text is the reason, after `❌ `. */
   failed?: boolean;
@@ -1414,25 +1260,19 @@ export type SpeechMeta = {
   late?: boolean;
 };
 
-/** A command that the user allowed for good. */
+/** A command that the user always allows. */
 export type StandingRule = {
-  /** The approval in which it was allowed. */
   approvalId: string;
-  /** Its session. */
   sessionId: string;
-  /** The agent's id. */
   agentId: string;
   /** The agent's display name. */
   agent: string;
-  /** The command. */
   command: ApprovalCommand | null;
   /** Name of the client that answered. */
   by: string;
-  /** When. */
   at: number;
 };
 
-/** The standing rules. */
 export type StandingRules = {
   /** Newest first. */
   rules: Array<StandingRule>;
@@ -1463,11 +1303,9 @@ export type Summary = {
 /** Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id. */
 export type Target = string;
 
-/** Of a terminal in a tool call, under `terminal`. */
+/** Metadata of a terminal in a tool call, under `terminal`. */
 export type TerminalMeta = {
-  /** The command line. */
   command?: string;
-  /** The end of the output. */
   output: string;
   /** The output is cut. */
   truncated: boolean;
@@ -1477,11 +1315,8 @@ export type TerminalMeta = {
   signal?: string;
 };
 
-/** Of a tool call and of its updates. */
 export type ToolMeta = {
-  /** Hash of the op that it runs. */
   opHash?: number;
-  /** The stage of an exploration. */
   stage?: string;
   /** From 0 to 1. */
   progress?: number;
@@ -1531,7 +1366,6 @@ export type TrustQuestion = {
 
 /** What trusting a folder did. */
 export type TrustResult = {
-  /** The agent settings in the folder. */
   brings: AgentFiles;
   /** The trusted folder that covers it: itself, or one above it. */
   coveredBy: string;
@@ -1545,7 +1379,6 @@ export type TrustSnapshot = {
   workspaces: Array<TrustedWorkspace>;
 };
 
-/** A trusted folder. */
 export type TrustedWorkspace = {
   /** Canonical. */
   path: string;
@@ -1563,7 +1396,6 @@ export type UnaskedAgent = {
   folder: string;
 };
 
-/** Of an update. */
 export type UpdateMeta = {
   /** The number of the update in its session, or the line in the log of another agent. */
   seq?: number;
@@ -1575,7 +1407,6 @@ export type UpdateMeta = {
   lastTs?: number;
   /** The call that started the delegate to whose session the update belongs. */
   parentCallId?: string;
-  /** The delegate's session. */
   childSessionId?: string;
   /** The user took the turn back, in the log of another agent. */
   takenBack?: boolean;
@@ -1585,17 +1416,13 @@ export type UpdateMeta = {
 
 /** A page of an update's JSON, whose outputs are not cut. */
 export type UpdatePage = {
-  /** The session. */
   sessionId: string;
-  /** The number of the update. */
   seq: number;
   /** When it was stored. */
   ts: number;
-  /** Where the page begins. */
   offset: number;
   /** Bytes of the whole text. */
   total: number;
-  /** The page. */
   text: string;
   /** Where the next page begins; absent on the last one. */
   nextOffset?: number;
@@ -1603,7 +1430,6 @@ export type UpdatePage = {
 
 /** Params of `session/update`. */
 export type UpdateParams = {
-  /** The session. */
   sessionId: string;
   /** The update, as ACP defines it. */
   update: SessionUpdate;
@@ -1613,9 +1439,7 @@ export type UpdateParams = {
 
 /** Params of `_openagents/update`. */
 export type UpdateQuery = {
-  /** The session. */
   sessionId: string;
-  /** The number of the update. */
   seq: number;
   /** Where the page begins, in bytes. */
   offset?: number;
@@ -1645,23 +1469,18 @@ export type Watch = {
   watch?: boolean;
 };
 
-/** The agent for work in one workspace. */
 export type WorkspaceAgent = {
-  /** Its path. */
   workspace: string;
   /** The agent's id; absent clears the choice. */
   agent: string | null;
 };
 
-/** A known workspace. */
 export type WorkspaceInfo = {
   /** Absolute. */
   path: string;
-  /** Its display name. */
   name: string;
   /** When a session in it last changed. */
   lastActive: number;
-  /** Its sessions. */
   sessions: number;
 };
 
@@ -1673,7 +1492,6 @@ export type WorkspacePath = {
   seen?: AgentFiles;
 };
 
-/** The known workspaces. */
 export type WorkspacesResult = {
   /** The last used one first. */
   workspaces: Array<WorkspaceInfo>;

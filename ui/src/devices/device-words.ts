@@ -9,13 +9,6 @@ export function seenWords(device: Pick<Device, 'connections' | 'lastSeen'>, now:
   return `Seen ${ago(device.lastSeen, now)}`;
 }
 
-/** `just now`, `4 min ago`, `2 h ago` */
-export function agoWords(then: number, now: number): string {
-  const minutes = Math.floor((now - then) / 60_000);
-  if (minutes < 1) return 'just now';
-  return minutes < 60 ? `${minutes} min ago` : `${Math.floor(minutes / 60)} h ago`;
-}
-
 /** `4 minutes left`, `less than a minute left`, `expired` */
 export function leftWords(until: number, now: number): string {
   const seconds = Math.ceil((until - now) / 1000);

@@ -1,4 +1,4 @@
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 import { Found, Scan, type Hit, type Place } from './matches';
 
 /** Milliseconds between searches of changing rows, and without a key press before a log is searched. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 import { Find, type Log } from './find.svelte';
 
 beforeEach(() => {

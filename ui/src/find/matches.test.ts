@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { TextPattern } from '../kit/text';
-import type { Piece, Row, ToolRow } from '../timeline/rows';
+import type { Piece, Row, ToolRow } from '../session/rows';
 import { countIn, countInRow, foldsAround, Found, Scan } from './matches';
 import { withoutMarkup } from './row-text';
 

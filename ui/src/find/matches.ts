@@ -1,5 +1,5 @@
 import { TextPattern } from '../kit/text';
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 import { fieldsOf, type Fold } from './row-text';
 
 export function countIn(text: string, pattern: TextPattern): number {

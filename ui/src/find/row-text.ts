@@ -1,8 +1,8 @@
 import type { Summary } from '../connection/wire';
 import { screenText } from '../terminal/screen';
-import { delegation, isDelegation } from '../timeline/delegation';
-import { resultWords } from '../timeline/result-words';
-import type { MessageRow, Piece, Row, ToolRow } from '../timeline/rows';
+import { delegation, isDelegation } from '../session/delegation';
+import { resultWords } from '../session/result-words';
+import type { MessageRow, Piece, Row, ToolRow } from '../session/rows';
 import { citation, locationOf } from '../words/places';
 
 /** A part that has to be folded or unfolded to show a text. */
@@ -135,7 +135,7 @@ function pieceText(piece: Piece, part: string): Field[] {
   }
 }
 
-/** The drawn lines of a change, without equal ends. */
+/** The drawn lines of a change, without unchanged lines at the start and the end. */
 function changedText(before: string | null, after: string): string {
   if (before === null) return after;
   const [old, fresh] = [before.split('\n'), after.split('\n')];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Update } from '../connection/protocol';
 import type { SessionUpdate } from '../connection/wire';
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 import { Parts } from './parts';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });

@@ -1,6 +1,6 @@
 import type { Update } from '../connection/protocol';
 import { applyFolded, emptyFold, endThought, publish, settle } from '../session/fold';
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 
 /** Most updates in a part: appending folds the whole part again. */
 const LONG = 2_000;

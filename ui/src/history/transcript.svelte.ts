@@ -4,7 +4,7 @@ import { sentence } from '../connection/errors.svelte';
 import { METHODS, type Update } from '../connection/protocol';
 import type { PastLines, PastPart, PastSession } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
-import { findRow, foldTakenBack, hiddenBehind, type Row } from '../timeline/rows';
+import { findRow, foldTakenBack, hiddenBehind, type Row } from '../session/rows';
 import { Parts } from './parts';
 
 /** First row number: earlier parts count down from it, and each position in the log has its own range. */
@@ -26,7 +26,7 @@ export class Transcript {
   behind = $state(false);
   /** The log line to scroll to; null once that is done. */
   wanted = $state<number | null>(null);
-  /** The last rows were prepended. */
+  /** The last change added rows at the top. */
   grewUpward = $state(false);
   /** Counts jumps to another line, which replace all rows. */
   jumps = $state(0);

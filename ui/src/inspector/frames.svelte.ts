@@ -125,7 +125,7 @@ function isError(frame: Frame): boolean {
 
 /** `acp 5f0c2a1e` for a connection without a name. */
 export function who(frame: Frame): string {
-  return frame.client || `${frame.door} ${String(frame.connection).slice(0, 8)}`;
+  return frame.client || `${frame.endpoint} ${String(frame.connection).slice(0, 8)}`;
 }
 
 function text(frame: NamedFrame): string {
@@ -134,7 +134,7 @@ function text(frame: NamedFrame): string {
     const columns = [
       frame.direction,
       frame.kind,
-      frame.door,
+      frame.endpoint,
       frame.client ?? '',
       frame.connection,
       frame.id ?? '',

@@ -1,6 +1,6 @@
 import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
 import { emptyFold, type Fold } from '../session/fold';
-import type { Row } from '../timeline/rows';
+import type { Row } from '../session/rows';
 
 /** A stored session, as listed. */
 export interface KeptItem {

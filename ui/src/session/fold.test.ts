@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Update } from '../connection/protocol';
 import type { Approval, SessionUpdate, Summary } from '../connection/wire';
-import { findRow, type Row, type ToolRow } from '../timeline/rows';
+import { findRow, type Row, type ToolRow } from './rows';
 import { apply, applyFolded, emptyFold, publish, settle, type Fold } from './fold';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });
@@ -99,7 +99,7 @@ describe('tool rows', () => {
       { state: 'failed', error: 'File not found: a' },
     ],
     ['an error that stands in the output', news('c', 'failed', {}, { error: 'no' }), { error: 'no' }],
-    ['a failure without a word', news('c', 'failed'), { error: 'The tool failed without a reason.' }],
+    ['a failure without a word', news('c', 'failed'), { error: 'The tool failed and gave no reason.' }],
     ['what was cut', news('c', 'completed', { truncated: true, timedOut: true }), { truncated: true, timedOut: true }],
     ['a progress beyond its bounds', news('c', 'in_progress', { progress: 7 }), { progress: 1 }],
     ['a late update', news('c', 'completed', { late: true }), { late: true }],

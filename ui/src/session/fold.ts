@@ -10,17 +10,7 @@ import type {
   ToolMeta,
 } from '../connection/wire';
 import { planView, stilled, type PlanView } from '../plan/plan';
-import type {
-  FileLocation,
-  MessageRow,
-  Picture,
-  Piece,
-  Row,
-  ThoughtRow,
-  ToolRow,
-  ToolState,
-  UserRow,
-} from '../timeline/rows';
+import type { FileLocation, MessageRow, Picture, Piece, Row, ThoughtRow, ToolRow, ToolState, UserRow } from './rows';
 
 type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
@@ -91,22 +81,23 @@ export function apply(fold: Fold, update: Update): Applied {
   if (numbered && update.seq <= fold.seq) return 'again';
   if (numbered && update.seq > fold.seq + 1) return 'gap';
   if (numbered) fold.seq = update.seq;
-  enter(fold, update);
+  applyTo(fold, update);
   return 'taken';
 }
 
-/** Applies part of a snapshot, which stands for several entries: its number says how far it goes, not in which order. */
+/** Applies part of a snapshot, which stands for several entries: its number is the last entry that it covers; parts may arrive out of order. */
 export function applyFolded(fold: Fold, update: Update): void {
   fold.seq = Math.max(fold.seq, update.seq);
-  enter(fold, update);
+  applyTo(fold, update);
 }
 
-function enter(fold: Fold, update: Update): void {
+function applyTo(fold: Fold, update: Update): void {
   fold.updates += 1;
   const { parentCallId, childSessionId, takenBack = false } = update.params._meta?.openagents ?? {};
   const rows = fold.rows.length;
-  if (parentCallId !== undefined && childSessionId !== undefined) delegated(fold, parentCallId, childSessionId, update);
-  else take(fold, update.params.update, update);
+  if (parentCallId !== undefined && childSessionId !== undefined)
+    applyDelegated(fold, parentCallId, childSessionId, update);
+  else applyBody(fold, update.params.update, update);
   if (takenBack) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, takenBack: 0 }));
 }
 
@@ -138,7 +129,7 @@ export function publish(fold: Fold): void {
 }
 
 /** Updates of a delegate belong to the row of the call that started it. */
-function delegated(fold: Fold, callId: string, sessionId: string, at: Update): void {
+function applyDelegated(fold: Fold, callId: string, sessionId: string, at: Update): void {
   const index = rowOf(fold, callId, at);
   const row = fold.rows[index];
   if (row?.kind !== 'tool') return;
@@ -149,11 +140,11 @@ function delegated(fold: Fold, callId: string, sessionId: string, at: Update): v
   }
   child.delegate = sessionId;
   child.updates += 1;
-  take(child, at.params.update, at);
+  applyBody(child, at.params.update, at);
   fold.touched.add(callId);
 }
 
-function take(fold: Fold, body: SessionUpdate, at: Update): void {
+function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
   switch (body.sessionUpdate) {
     case 'plan':
       fold.plan = planView(body, at.ts, fold.plan);
@@ -161,25 +152,25 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
       return;
     case 'tool_call':
       endThought(fold, at);
-      call(fold, body, at);
+      applyCall(fold, body, at);
       // A folded call is announced with its result.
-      if (at.params._meta?.openagents?.folded === true) news(fold, body, at);
+      if (at.params._meta?.openagents?.folded === true) applyCallDetails(fold, body, at);
       return;
     case 'tool_call_update':
       endThought(fold, at);
-      return callUpdate(fold, body, at);
+      return applyCallUpdate(fold, body, at);
     case 'user_message_chunk':
-      return prompt(fold, body, at);
+      return applyPrompt(fold, body, at);
     case 'agent_message_chunk':
       endThought(fold, at);
-      return message(fold, body, at);
+      return applyMessage(fold, body, at);
     case 'agent_thought_chunk':
       // A folded thought is complete: what separated it from the next one may be folded elsewhere.
       if (at.params._meta?.openagents?.folded === true) endThought(fold, at);
-      return thought(fold, body, at);
+      return applyThought(fold, body, at);
     case 'session_info_update':
       fold.title = body.title ?? fold.title;
-      return routed(fold, body, at);
+      return applyRouting(fold, body, at);
     case 'current_mode_update':
       fold.mode = body.currentModeId;
       return;
@@ -190,7 +181,7 @@ function take(fold: Fold, body: SessionUpdate, at: Update): void {
 }
 
 /** Attaches a routing decision to its prompt. */
-function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void {
+function applyRouting(fold: Fold, body: Body<'session_info_update'>, at: Update): void {
   const { routing } = openagents<{ routing: Decision }>(body._meta);
   if (routing === undefined) return;
   const index = fold.rows.findLastIndex((row) => row.kind === 'user' && row.routing === undefined);
@@ -199,9 +190,9 @@ function routed(fold: Fold, body: Body<'session_info_update'>, at: Update): void
   fold.rows[index] = { ...row, routing, seqs: [...row.seqs, at.seq] } satisfies UserRow;
 }
 
-export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
+function applyPrompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
   const { removed = false } = openagents<PromptMeta>(body._meta);
-  const [messageId, added] = [idOf(body), text(body.content)];
+  const [messageId, added] = [idOf(body), textOf(body.content)];
   const index =
     removed && added === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
   const row = fold.rows[index];
@@ -228,15 +219,15 @@ export function prompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update)
     text: added,
     messageId,
     removed,
-    ...picturing(picture),
+    ...picturesOf(picture),
   });
   if (!removed) fold.working = true;
 }
 
-export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
+function applyMessage(fold: Fold, body: Body<'agent_message_chunk'>, at: Update): void {
   const { summary, findings, usage, ended, failed = false, late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
-  const added = text(body.content);
+  const added = textOf(body.content);
   const picture = pictureOf(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
@@ -271,7 +262,7 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
       summary,
       findings,
       usage,
-      ...picturing(picture),
+      ...picturesOf(picture),
     });
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
@@ -279,10 +270,10 @@ export function message(fold: Fold, body: Body<'agent_message_chunk'>, at: Updat
   if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
 }
 
-export function thought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {
+function applyThought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {
   const { late = false } = openagents<SpeechMeta>(body._meta);
   const messageId = idOf(body);
-  const added = text(body.content);
+  const added = textOf(body.content);
   const index = lastOf(fold, late);
   const last = fold.rows[index];
   if (last?.kind === 'thought' && last.messageId === messageId && last.endedAt === undefined) {
@@ -328,12 +319,12 @@ function pictureOf(content: ContentBlock): Picture | null {
   return { mimeType: content.mimeType, data: content.data };
 }
 
-function picturing(picture: Picture | null): { pictures?: readonly Picture[] } {
+function picturesOf(picture: Picture | null): { pictures?: readonly Picture[] } {
   return picture === null ? {} : { pictures: [picture] };
 }
 
 /** The text of a content block; empty for a drawn image. */
-export function text(content: ContentBlock): string {
+function textOf(content: ContentBlock): string {
   switch (content.type) {
     case 'text':
       return content.text;
@@ -349,16 +340,16 @@ export function text(content: ContentBlock): string {
 }
 
 /** Folds in a tool call, new or repeated. */
-export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
+function applyCall(fold: Fold, body: Body<'tool_call'>, at: Update): void {
   const known = fold.calls.has(body.toolCallId);
   const index = rowOf(fold, body.toolCallId, at);
   const before = fold.rows[index] as ToolRow;
   const name = body.name ?? body.title;
   const row: ToolRow = {
     ...before,
-    ...details(before, { ...body, title: says(body.title, name) }),
+    ...detailsOf(before, { ...body, title: distinctTitle(body.title, name) }),
     name,
-    args: fields(body.rawInput),
+    args: recordOf(body.rawInput),
   };
   row.seqs.push(at.seq);
   if (!known) {
@@ -374,14 +365,14 @@ export function call(fold: Fold, body: Body<'tool_call'>, at: Update): void {
 }
 
 /** Folds in an update of a call. It gets a row even if its announcement is missing. */
-function callUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
+function applyCallUpdate(fold: Fold, body: Body<'tool_call_update'>, at: Update): void {
   const index = rowOf(fold, body.toolCallId, at, body.title ?? openagents<ToolMeta>(body._meta).approval?.title);
   // Mutated in place like those of messages, since output may come in thousands of updates.
   fold.rows[index]?.seqs.push(at.seq);
-  news(fold, body, at);
+  applyCallDetails(fold, body, at);
 }
 
-export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
+function applyCallDetails(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, at: Update): void {
   const meta = openagents<ToolMeta>(body._meta);
   const index = rowOf(fold, body.toolCallId, at);
   const before = fold.rows[index] as ToolRow;
@@ -389,7 +380,7 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
   const over = state === 'done' || state === 'failed';
   const after: ToolRow = {
     ...before,
-    ...details(before, { ...body, title: says(body.title, before.name) }),
+    ...detailsOf(before, { ...body, title: distinctTitle(body.title, before.name) }),
     state,
     truncated: before.truncated || (meta.truncated ?? false),
     timedOut: before.timedOut || (meta.timedOut ?? false),
@@ -398,10 +389,10 @@ export function news(fold: Fold, body: Body<'tool_call' | 'tool_call_update'>, a
   if (meta.progress !== undefined) after.progress = Math.min(1, Math.max(0, meta.progress));
   if (meta.note !== undefined) after.note = meta.note;
   if (meta.childSessionId !== undefined) after.childSession = meta.childSessionId;
-  if (body.rawInput !== undefined && body.rawInput !== null) after.args = fields(body.rawInput);
+  if (body.rawInput !== undefined && body.rawInput !== null) after.args = recordOf(body.rawInput);
   if (body.rawOutput !== undefined) after.output = body.rawOutput;
   if (state === 'failed' && toolState(body.status) === 'failed') {
-    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed without a reason.';
+    after.error = meta.error ?? errorText(body.rawOutput) ?? 'The tool failed and gave no reason.';
   }
   if (meta.approval !== undefined) {
     const { approval } = meta;
@@ -429,7 +420,7 @@ function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
       ts: at.ts,
       callId,
       name: name ?? `call ${callId.slice(0, 8)}…`,
-      title: says(name, name ?? ''),
+      title: distinctTitle(name, name ?? ''),
       work: 'other',
       locations: [],
       content: [],
@@ -443,7 +434,7 @@ function rowOf(fold: Fold, callId: string, at: Update, name?: string): number {
   );
 }
 
-function details(
+function detailsOf(
   before: ToolRow,
   body: {
     title?: string | null;
@@ -457,12 +448,12 @@ function details(
     ...(title ? { title } : {}),
     ...(kind ? { work: kind } : {}),
     ...(locations && locations.length > 0 ? { locations: locations.map(fileLocation) } : {}),
-    ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piece)) } : {}),
+    ...(content && content.length > 0 ? { content: shownFrom(before.content, content.flatMap(piecesOf)) } : {}),
   };
 }
 
 /** A title that says more than the tool's name. Agents without tool names put everything in the title. */
-function says(title: string | null | undefined, name: string): string | null {
+function distinctTitle(title: string | null | undefined, name: string): string | null {
   return title && (title !== name || /\s/.test(title)) ? title : null;
 }
 
@@ -482,7 +473,7 @@ function shownFrom(before: readonly Piece[], after: Piece[]): Piece[] {
 
 const fileLocation = ({ path, line }: ToolCallLocation): FileLocation => ({ path, line: line ?? undefined });
 
-function piece(content: ToolCallContent): Piece[] {
+function piecesOf(content: ToolCallContent): Piece[] {
   switch (content.type) {
     case 'content':
       return shownAs(content.content);
@@ -517,10 +508,10 @@ function piece(content: ToolCallContent): Piece[] {
 
 function shownAs(content: ContentBlock): Piece[] {
   const picture = pictureOf(content);
-  return [picture === null ? { type: 'text', text: text(content) } : { type: 'image', picture }];
+  return [picture === null ? { type: 'text', text: textOf(content) } : { type: 'image', picture }];
 }
 
-function fields(value: unknown): Record<string, unknown> {
+function recordOf(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 

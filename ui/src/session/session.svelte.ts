@@ -3,7 +3,7 @@ import { type Update, openagents } from '../connection/protocol';
 import type { Activity, Approval, AttachResult, PromptMeta, QueuedPrompt } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
-import { findRow, type Row } from '../timeline/rows';
+import { findRow, type Row } from './rows';
 import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, RecentUpdates, takeFolded, type Snapshot } from './snapshot';
 
@@ -337,7 +337,7 @@ export interface Sent {
 export interface Request {
   /** Milliseconds since the epoch, by this page's clock. */
   since: number;
-  /** The session's `heard` at that time. */
+  /** The session's `workUpdates` at that time. */
   workUpdates: number;
 }
 

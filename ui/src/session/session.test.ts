@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Update } from '../connection/protocol';
 import type { Approval, AttachResult, SessionUpdate } from '../connection/wire';
-import type { ToolRow } from '../timeline/rows';
+import type { ToolRow } from './rows';
 import { busy, Session, type Sent, type Signs } from './session.svelte';
 
 const text = (value: string) => ({ type: 'text' as const, text: value });

@@ -12,7 +12,7 @@ import type {
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
 import { EXPLORER_MODE } from '../agents/agent-words';
-import type { ToolRow } from '../timeline/rows';
+import type { ToolRow } from './rows';
 import type { Asked } from './fold';
 import { Session } from './session.svelte';
 import { SessionList, type SessionItem } from './session-list.svelte';

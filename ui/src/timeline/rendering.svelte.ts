@@ -4,7 +4,7 @@ import type { Markdown } from './markdown.svelte';
 const PAUSE = 150;
 /** The same between two checks of its text, which copy and compare all of it. */
 const CHECK = 16;
-/** Text length in characters up to which these hold; pauses grow in proportion beyond it. */
+/** Text length, in characters, up to which these pauses apply; beyond it they grow in proportion. */
 const LONG = 16 * 1024;
 
 /** A growing text as shown: the newest rendering of its beginning, then plain text. */

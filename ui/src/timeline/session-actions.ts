@@ -1,7 +1,7 @@
 import { createContext } from 'svelte';
 import type { Approval, Evidence, Finding, Summary } from '../connection/wire';
 import type { Unfolded } from '../kit/unfolded.svelte';
-import type { Row } from './rows';
+import type { Row } from '../session/rows';
 
 /** The session's data and actions for rows at any depth. */
 interface SessionActions {

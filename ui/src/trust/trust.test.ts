@@ -33,7 +33,7 @@ const approval = (of: object): Approval => ({
 test('the question lists what the agent does without asking', () => {
   expect(byItself(QUESTION)).toEqual([]);
   expect(byItself({ ...QUESTION, decidesWhatItAsks: true, deletes: 1 })).toEqual([
-    'Codex decides itself what it asks before it acts.',
+    'Codex may act without asking you.',
     'Codex deletes 1 session the next time it runs.',
   ]);
   expect(byItself({ ...QUESTION, deletes: 12 })).toEqual(['Codex deletes 12 sessions the next time it runs.']);

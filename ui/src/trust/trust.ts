@@ -1,12 +1,12 @@
 import { type ClientAccess, METHODS } from '../connection/protocol';
-import type { Approval, TrustSnapshot } from '../connection/wire';
+import type { AgentFile, Approval, TrustQuestion, TrustSnapshot } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import { plain } from '../kit/text';
 import { plural } from '../words/amounts';
 import { baseName } from '../words/places';
 
-/** The effects of files on agents with their headings, most dangerous first. */
+/** The headings of the groups of files, by risk, most dangerous first. */
 const RISKS = {
   programs: 'Programs, and what may run',
   redirects: 'Where agents connect to',
@@ -14,35 +14,7 @@ const RISKS = {
 } as const;
 type Risk = keyof typeof RISKS;
 
-/** A file or folder that agents load from their working folder. */
-export interface AgentFile {
-  path: string;
-  risk: Risk;
-  does: string;
-  /** Programs that load it; empty if any may. */
-  agents: string[];
-  /** Its settings, one line each, most dangerous first. */
-  says: string[];
-  /** New, or changed since the folder was trusted. */
-  changed?: boolean;
-}
-
-/** Asks whether agents may start in a folder. */
-export interface TrustQuestion {
-  workspace: string;
-  /** The waiting agent. */
-  agent: string;
-  program?: string;
-  /** The folder was trusted before, but some of its files changed. */
-  again: boolean;
-  /** The agent decides itself what to ask; trusting the folder lets it start there. */
-  decidesWhatItAsks?: boolean;
-  /** The agent's own sessions that it deletes at its next start. */
-  deletes?: number;
-  files: AgentFile[];
-  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
-  complete: boolean;
-}
+export type { AgentFile, TrustQuestion };
 
 /** Returns the question about trust of an approval; null for an agent's question. */
 export function trustQuestion({ subject, rawInput }: Approval): TrustQuestion | null {
@@ -73,7 +45,7 @@ export const trustTitle = ({ workspace }: TrustQuestion): string => `Trust “${
 
 /** What the agent does without asking, one sentence each. */
 export function byItself({ agent, decidesWhatItAsks = false, deletes = 0 }: TrustQuestion): string[] {
-  const asks = decidesWhatItAsks ? [`${plain(agent)} decides itself what it asks before it acts.`] : [];
+  const asks = decidesWhatItAsks ? [`${plain(agent)} may act without asking you.`] : [];
   const sweeps = deletes > 0 ? [`${plain(agent)} deletes ${plural(deletes, 'session')} the next time it runs.`] : [];
   return [...asks, ...sweeps];
 }

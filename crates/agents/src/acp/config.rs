@@ -8,7 +8,6 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 pub struct AcpAgentConfig {
     /// The mode and provider id: `codex`, `custom:<id>`.
     pub id: String,
-    /// Display name.
     pub name: String,
     /// Whether all data stays on this machine.
     pub local: bool,
@@ -24,7 +23,6 @@ pub struct AcpAgentConfig {
     pub reads_files_here: bool,
     /// Whether the agent's sessions survive `session/load`.
     pub loads: bool,
-    /// Timeouts.
     pub timeouts: AcpTimeouts,
 }
 
@@ -59,7 +57,6 @@ impl fmt::Debug for AcpAgentConfig {
     }
 }
 
-/// A command that starts an agent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AcpCommand {
     /// Absolute path of the executable.
@@ -86,7 +83,6 @@ impl fmt::Debug for AcpCommand {
     }
 }
 
-/// Timeouts of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AcpTimeouts {
     /// From the start of the process until the session is open. Default 60 s.

@@ -131,7 +131,7 @@ impl Connection {
         line.push(b'\n');
         let unread = self.unread.fetch_add(line.len(), Ordering::SeqCst) + line.len();
         if unread > ACP_UNREAD {
-            return self.stop(format!("{} does not read what it is told and was stopped", self.name));
+            return self.stop(format!("{} stopped reading its input and was ended", self.name));
         }
         if let Some(outgoing) = self.outgoing.lock().as_ref() {
             // Fails if the agent has exited, which is reported elsewhere.
@@ -250,7 +250,7 @@ impl Connection {
         let plain: String = plain.chars().filter(|c| !c.is_control() || *c == '\n' || *c == '\t').collect();
         match plain.trim() {
             "" => String::new(),
-            said => format!("\n\nIt said last:\n\n{}", fenced(said)),
+            spoken_text => format!("\n\nIt said last:\n\n{}", fenced(spoken_text)),
         }
     }
 }

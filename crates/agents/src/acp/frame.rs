@@ -60,10 +60,10 @@ impl RpcError {
     /// Returns `advice` (how to log in), followed by the agent's message unless it is only the standard one.
     pub(super) fn login_sentence(&self, advice: &str) -> String {
         match self.sentence() {
-            said if said.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
+            reply if reply.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
                 advice.to_owned()
             }
-            said => format!("{advice}. It says: {said}"),
+            reply => format!("{advice}. It says: {reply}"),
         }
     }
 
@@ -178,11 +178,11 @@ pub(super) fn response(id: &Value, result: Result<Value, RpcError>) -> Value {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => {
-            let mut said = json!({"code": error.code, "message": error.message});
+            let mut reply = json!({"code": error.code, "message": error.message});
             if !error.data.is_null() {
-                said["data"] = error.data;
+                reply["data"] = error.data;
             }
-            json!({"jsonrpc": "2.0", "id": id, "error": said})
+            json!({"jsonrpc": "2.0", "id": id, "error": reply})
         }
     }
 }

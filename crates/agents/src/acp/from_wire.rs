@@ -65,14 +65,14 @@ fn status(status: wire::ToolCallStatus) -> Option<CallStatus> {
 fn terminals(meta: Option<&wire::Meta>) -> Vec<TerminalNews> {
     let words = ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"];
     let news = |word: &str| {
-        let said = meta?.get(word)?;
+        let reply = meta?.get(word)?;
         let exit = || {
-            let code = said["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
-            (code, said["signal"].as_str().map(str::to_owned))
+            let code = reply["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+            (code, reply["signal"].as_str().map(str::to_owned))
         };
         Some(TerminalNews {
-            id: said["terminal_id"].as_str()?.to_owned(),
-            data: said["data"].as_str().unwrap_or_default().to_owned(),
+            id: reply["terminal_id"].as_str()?.to_owned(),
+            data: reply["data"].as_str().unwrap_or_default().to_owned(),
             exit: (word == "terminal_exit").then(exit),
             shows: word != "terminal_info",
         })
@@ -207,7 +207,7 @@ pub(super) fn options(stated: &Value) -> Vec<ApprovalOption> {
     options
 }
 
-/// Returns whether choosing an option lets the agent ask less from now on: it is allowed always, or it approves a
+/// Returns whether choosing an option lets the agent ask less from now on: it allows something permanently, or it approves a
 /// plan that Claude Code carries out in a mode that the option names (`exit-plan-auto`).
 pub(super) fn lowers(option: &ApprovalOption) -> bool {
     !option.kind.denies() && (option.kind != OptionKind::AllowOnce || option.id.starts_with("exit-plan-"))

@@ -109,9 +109,9 @@ fn split_variables(request: &CreateTerminalRequest) -> (Vec<(String, String)>, V
     let is_loader = |name: &str| name.starts_with("LD_") || name.starts_with("DYLD_");
     // The user reads them as assignments in front of the command.
     let is_identifier = |name: &str| {
-        let mut signs = name.chars();
-        signs.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && signs.all(|sign| sign.is_ascii_alphanumeric() || sign == '_')
+        let mut characters = name.chars();
+        characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && characters.all(|character| character.is_ascii_alphanumeric() || character == '_')
     };
     let (mut added, mut left_out) = (Vec::<(String, String)>::new(), Vec::new());
     for variable in &request.env {

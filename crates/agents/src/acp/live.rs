@@ -36,7 +36,7 @@ use std::{
 };
 
 /// The text shown on a call that is still open when its turn ends.
-const UNFINISHED: &str = "no end was reported";
+const UNFINISHED: &str = "the agent never reported a result";
 
 const NO_OUTPUT: &str = "Done, no output.";
 
@@ -50,7 +50,7 @@ pub(super) struct Prompt<'a> {
     /// A summary of the conversation so far, for an agent session that does not have it.
     pub(super) brief: Option<&'a str>,
     /// A command in the prompt may lower the asking level.
-    pub(super) may_lower: bool,
+    pub(super) may_change_approval_mode: bool,
 }
 
 #[derive(Debug)]
@@ -186,7 +186,7 @@ impl Live {
             Some(Due::Cancel) => {
                 self.connection.stop(format!("{name} did not react to a cancel and was stopped"));
             }
-            Some(Due::Idle) => self.connection.retire(format!("{name} had nothing to do and was stopped")),
+            Some(Due::Idle) => self.connection.retire(format!("{name} was stopped because it was idle")),
             None => {}
         }
     }
@@ -323,7 +323,8 @@ impl Live {
             }
             stage.timeline.begin_answer(now);
             let asks = CancellationToken::new();
-            stage.may_lower = prompt.may_lower && lowering_command(prompt.text).is_some();
+            stage.may_change_approval_mode =
+                prompt.may_change_approval_mode && lowering_command(prompt.text).is_some();
             stage.turn = Some(Turn { asks, access, done, refused: false, message: String::new() });
             let text = prompt.brief.map(|brief| format!("{brief}{}", prompt.text));
             stage.prompt = Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text)));
@@ -372,7 +373,7 @@ impl Live {
         self.stage(|stage, now| {
             stage.closed = true;
             stage.prompt = None;
-            let unfinished = format!("{} ended before this did", self.name);
+            let unfinished = format!("{} exited before this finished", self.name);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
             stage.timeline.close_open(now, &unfinished);
         });

@@ -53,7 +53,6 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-/// Any ACP agent as a provider.
 #[derive(Debug)]
 pub struct AcpAgent {
     config: AcpAgentConfig,
@@ -120,8 +119,11 @@ impl AcpAgent {
                 self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
             let brief = lost.and_then(|why| self.brief(host, &why));
-            let prompt =
-                Prompt { text: &request.text, brief: brief.as_deref(), may_lower: request.may_lower };
+            let prompt = Prompt {
+                text: &request.text,
+                brief: brief.as_deref(),
+                may_change_approval_mode: request.may_change_approval_mode,
+            };
             if let Some(outcome) = live.begin(&session, &prompt, host.clone(), access.clone()) {
                 break (live, session, outcome);
             }

@@ -54,8 +54,8 @@ impl Opening<'_> {
         let mut lost = None;
         if let Some(id) = known {
             match self.reopen(&answer, &id)? {
-                Ok(said) => {
-                    self.set_level(&id, &said)?;
+                Ok(output) => {
+                    self.set_level(&id, &output)?;
                     return Ok(OpenedSession { session: id, lost });
                 }
                 Err(why) => lost = Some(why),
@@ -91,7 +91,7 @@ impl Opening<'_> {
         params["sessionId"] = id.into();
         self.live.stage(|stage, _| stage.session = Some(id.to_owned()));
         match self.request_session(method, &params, true)? {
-            Ok(said) => Ok(Ok(said)),
+            Ok(output) => Ok(Ok(output)),
             Err(error) if error.wants_login() => Err(self.refusal(method, &error)),
             Err(error) => Ok(Err(error.sentence())),
         }
@@ -246,18 +246,21 @@ impl Opening<'_> {
 }
 
 impl Live {
-    /// Sets back a change that makes the agent ask less than a client of ours has chosen. `update` is an update, or
+    /// Reverts a change that makes the agent ask less often than the user chose. `update` is an update, or
     /// the response to a request that changes the level.
     pub(super) fn watch_level(&self, stage: &mut Stage, now: Instant, update: &Value) {
-        let may_lower = stage.may_lower;
-        let lowered =
-            stage.level.as_mut().map(|level| level.apply_update(update, may_lower)).unwrap_or_default();
+        let may_change_approval_mode = stage.may_change_approval_mode;
+        let lowered = stage
+            .level
+            .as_mut()
+            .map(|level| level.apply_update(update, may_change_approval_mode))
+            .unwrap_or_default();
         let Some(session) = stage.session.clone() else { return };
         for Lowered { setting, report, back_to } in lowered {
             let (name, what) = (&self.name, setting.word());
             let (from, to) =
                 (report.named(report.current.as_deref().unwrap_or_default()), report.named(&back_to));
-            let changed = format!("{name} changed its {what} to {from}, in which it asks less");
+            let changed = format!("{name} changed its {what} to {from}, which asks for fewer approvals");
             stage.set_back += 1;
             if stage.set_back > SET_BACK {
                 return self.connection.stop(format!("{changed}, again and again, and was stopped"));

@@ -41,9 +41,9 @@ fn text_of_earlier_message_is_late() {
     timeline.begin_turn(begin);
     timeline.take();
     let updates = [(0, text("m2", "two ")), (60, text("m1", "one more")), (90, text("m2", "three"))];
-    let told = play(&mut timeline, begin, &updates);
+    let report = play(&mut timeline, begin, &updates);
     let expected = [("two ", false), ("one more", true), ("three", false)];
-    assert_eq!(texts(&told), expected.map(|(text, late)| (text.to_owned(), late)));
+    assert_eq!(texts(&report), expected.map(|(text, late)| (text.to_owned(), late)));
     assert_eq!(timeline.last_message(), "two three");
 }
 
@@ -52,8 +52,8 @@ fn fast_pieces_are_joined_into_one_update() {
     let (mut timeline, begin) = (Timeline::default(), Instant::now());
     timeline.begin_turn(begin);
     let updates: Vec<_> = (0..100).map(|ms| (ms, text("m", "x"))).collect();
-    let told = play(&mut timeline, begin, &updates);
-    assert!(told.len() <= 5, "{told:?}");
+    let report = play(&mut timeline, begin, &updates);
+    assert!(report.len() <= 5, "{report:?}");
     timeline.end_turn(begin, RunState::Complete, "", "");
     assert_eq!(timeline.last_message().len(), 100);
 }
@@ -73,9 +73,9 @@ fn terminal_output_is_throttled_and_complete_at_end() {
     let mut updates = vec![(0, call)];
     updates.extend((1..=1_000).map(more));
     updates.push((1_001, end));
-    let told = play(&mut timeline, begin, &updates);
-    assert!(told.len() <= 8, "{}", told.len());
-    let Some(SessionUpdate::ToolCallUpdate(last)) = told.last() else { panic!("{told:?}") };
+    let report = play(&mut timeline, begin, &updates);
+    assert!(report.len() <= 8, "{}", report.len());
+    let Some(SessionUpdate::ToolCallUpdate(last)) = report.last() else { panic!("{report:?}") };
     assert!(matches!(last.status, ToolCallStatus::Completed { .. }));
     let [ToolContent::Terminal { output, exit_code, .. }] = &last.details.content[..] else {
         panic!("{last:?}")
@@ -94,8 +94,8 @@ fn close_open_closes_late_calls() {
         &[(0, json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "late"}))],
     );
     timeline.close_open(begin, "gone");
-    let told = timeline.take();
-    let Some(SessionUpdate::ToolCallUpdate(last)) = told.last() else { panic!("{told:?}") };
+    let report = timeline.take();
+    let Some(SessionUpdate::ToolCallUpdate(last)) = report.last() else { panic!("{report:?}") };
     assert!(last.late && matches!(last.status, ToolCallStatus::Error { .. }));
 }
 
@@ -110,12 +110,12 @@ fn waiting_calls(titles: &[&str]) -> (Timeline, Instant, Vec<String>) {
         )
     };
     let calls: Vec<_> = titles.iter().enumerate().map(call).collect();
-    let told = play(&mut timeline, begin, &calls);
+    let report = play(&mut timeline, begin, &calls);
     let id = |update: &SessionUpdate| match update {
         SessionUpdate::ToolCall(call) => Some(call.call_id.clone()),
         _ => None,
     };
-    (timeline, begin, told.iter().filter_map(id).collect())
+    (timeline, begin, report.iter().filter_map(id).collect())
 }
 
 #[test]
@@ -164,14 +164,14 @@ fn terminals_per_call_are_limited() {
     let mut updates = vec![(0, call)];
     updates.extend((0..16).map(|id| (1, exit(format!("t{id}")))));
     updates.extend([(2, end), (3, exit("t0".to_owned()))]);
-    let told = play(&mut timeline, begin, &updates);
+    let report = play(&mut timeline, begin, &updates);
     let shown = |update: &SessionUpdate| match update {
         SessionUpdate::ToolCall(call) => call.details.content.clone(),
         SessionUpdate::ToolCallUpdate(update) => update.details.content.clone(),
         _ => Vec::new(),
     };
-    assert_eq!(shown(&told[0]).len(), 16);
-    let last = shown(told.last().unwrap());
+    assert_eq!(shown(&report[0]).len(), 16);
+    let last = shown(report.last().unwrap());
     assert!(
         last.iter().all(
             |piece| matches!(piece, ToolContent::Terminal { output, exit_code: Some(0), .. } if output == "x")
@@ -188,21 +188,21 @@ fn turn_ends_once_with_its_last_message() {
         (&[(0, text("m1", "one")), (1, text("m2", "two"))], "two"),
         (&[(0, text("m1", "\n\n")), (1, text("m1", "one\n"))], "one\n"),
     ];
-    for (updates, said) in rows {
+    for (updates, reply) in rows {
         let (mut timeline, begin) = (Timeline::default(), Instant::now());
         timeline.begin_turn(begin);
-        let mut told = play(&mut timeline, begin, updates);
+        let mut report = play(&mut timeline, begin, updates);
         timeline.end_turn(begin, RunState::Complete, "", "");
-        told.extend(timeline.take());
-        let messages = told.iter().filter_map(|update| match update {
+        report.extend(timeline.take());
+        let messages = report.iter().filter_map(|update| match update {
             SessionUpdate::AgentMessage(message) => Some(message),
             _ => None,
         });
         let messages: Vec<_> = messages.collect();
         let ends: Vec<_> = messages.iter().filter(|message| message.ended).collect();
-        assert_eq!((ends.len(), timeline.last_message()), (1, said));
+        assert_eq!((ends.len(), timeline.last_message()), (1, reply));
         let last = messages.iter().rev().find(|message| !message.text.is_empty());
-        assert!(last.is_none_or(|last| last.message_id == ends[0].message_id), "{told:#?}");
+        assert!(last.is_none_or(|last| last.message_id == ends[0].message_id), "{report:#?}");
         // Later output is late.
         let late = play(&mut timeline, begin, &[(0, text("m9", "late")), (100, text("m9", "r"))]);
         timeline.end_turn(begin, RunState::Complete, "", "");

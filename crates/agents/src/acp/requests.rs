@@ -184,7 +184,7 @@ impl Live {
                 let chosen = approval.and_then(|approval| live.ask(&context, &context.until, approval));
                 let Some((option, message)) = chosen else { return cancelled() };
                 live.stage(|stage, _| {
-                    stage.may_lower |= lowers(&option);
+                    stage.may_change_approval_mode |= lowers(&option);
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
                         turn.message = match turn.message.is_empty() {
                             true => message,
@@ -372,7 +372,6 @@ pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCo
     Some(ApprovalCommand::reported(&words.join("\n")))
 }
 
-/// Returns the command line of an input, followed by its other members.
 fn command_line(input: &Value) -> Option<String> {
     let line = match &input["command"] {
         Value::String(line) if !line.is_empty() => line.clone(),

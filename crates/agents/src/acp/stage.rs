@@ -34,7 +34,7 @@ pub(super) struct Stage {
     pub(super) commands: Option<Vec<OfferedCommand>>,
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
-    pub(super) may_lower: bool,
+    pub(super) may_change_approval_mode: bool,
     pub(super) setting_back: HashMap<u64, SettingBack>,
     pub(super) set_back: usize,
     /// The reason shown when the agent wants a login.
@@ -88,7 +88,7 @@ impl Stage {
             early: Some(Vec::new()),
             commands: None,
             level: None,
-            may_lower: false,
+            may_change_approval_mode: false,
             setting_back: HashMap::new(),
             set_back: 0,
             login: String::new(),
@@ -105,9 +105,9 @@ impl Stage {
     pub(super) fn end(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str, cut_off: bool) {
         let Some(turn) = self.turn.take() else { return };
         turn.asks.cancel();
-        let said = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
+        let reply = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         self.timeline.end_turn(now, state, unfinished, text);
         self.idle_since = now;
-        self.finished = Some((turn.done, PromptOutcome { state, text: said, usage: None, cut_off }));
+        self.finished = Some((turn.done, PromptOutcome { state, text: reply, usage: None, cut_off }));
     }
 }

@@ -97,7 +97,7 @@ fn tool_result(part: &Value) -> Option<Event> {
         return None;
     }
     let id = part["tool_use_id"].as_str()?.to_owned();
-    let said = match &part["content"] {
+    let reply = match &part["content"] {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             let texts: Vec<_> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
@@ -109,8 +109,8 @@ fn tool_result(part: &Value) -> Option<Event> {
     Some(Event::Call(CallNews {
         id,
         status: Some(if failed { CallStatus::Failed } else { CallStatus::Completed }),
-        raw_output: failed.then(|| said.clone().into()),
-        shown: (!said.is_empty()).then(|| vec![Shown::Fixed(text(&said))]),
+        raw_output: failed.then(|| reply.clone().into()),
+        shown: (!reply.is_empty()).then(|| vec![Shown::Fixed(text(&reply))]),
         ..CallNews::default()
     }))
 }

@@ -33,7 +33,6 @@ impl AgentHost for Host {
 }
 
 impl Host {
-    /// Returns one line per update.
     fn lines(&self) -> Vec<String> {
         let updates = self.updates.lock().unwrap();
         let line = |update: &SessionUpdate| match update {
@@ -102,7 +101,7 @@ fn agent(
         transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),
-        may_lower: false,
+        may_change_approval_mode: false,
     };
     (CommandLine::new(id.to_owned(), "Agent".to_owned(), path, environment, None), request)
 }
@@ -235,10 +234,10 @@ fn failed_turn_reports_reason_and_closes_calls() {
     for (id, script, expected) in rows {
         let (outcome, host) = run(id, &script);
         assert_eq!((outcome.state, outcome.text.as_str()), (RunState::Failed, expected));
-        let told = host.lines();
-        assert_eq!(told.last().map(String::as_str), Some(format!("ends {expected}").as_str()));
-        let count = |start: &str| told.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!(count("command_execution"), count("error the turn failed"), "{told:?}");
+        let report = host.lines();
+        assert_eq!(report.last().map(String::as_str), Some(format!("ends {expected}").as_str()));
+        let count = |start: &str| report.iter().filter(|line| line.starts_with(start)).count();
+        assert_eq!(count("command_execution"), count("error the turn failed"), "{report:?}");
     }
 }
 
@@ -264,8 +263,8 @@ fn cancel_stops_program_and_children() {
     let (outcome, host) = prompt(CODEX, &script, None, &cancel);
     canceller.join().unwrap();
     assert_eq!(outcome.state, RunState::Cancelled);
-    let told = host.lines();
-    assert_eq!(told[told.len() - 2..], ["error cancelled", "ends Cancelled."]);
+    let report = host.lines();
+    assert_eq!(report[report.len() - 2..], ["error cancelled", "ends Cancelled."]);
     let id = std::fs::read_to_string(ids).unwrap();
     let process = std::path::Path::new("/proc").join(id.trim());
     while process.exists() {

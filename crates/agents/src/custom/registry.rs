@@ -21,7 +21,6 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// The reason an entry cannot be added.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum RegistryError {
     #[error("this is not an entry of the ACP registry: {0}")]
     Malformed(#[from] serde_json::Error),

@@ -181,15 +181,15 @@ mod tests {
     #[test]
     fn introduce_reads_capabilities_and_login_state() {
         let log = r#"{"level":"info","id":0,"msg":"a log line with the id of the request"}"#;
-        let said =
+        let reply =
             format!("read request; echo noise; echo '{log}'; echo '{ANSWERS}'; echo '{LOGGED_OUT}'; cat");
-        let told = ask(&said);
+        let shown = ask(&reply);
         let expected = Introduction {
             name: Some("An Agent 1.2".to_owned()),
             supports: ["session/load", "session/resume", "image", "mcp/http"].map(str::to_owned).into(),
             logged_in: Some(false),
         };
-        assert_eq!(told, Ok(expected));
+        assert_eq!(shown, Ok(expected));
     }
 
     #[test]

@@ -89,8 +89,8 @@ fn summary(card: &AgentCard) -> String {
     let usable = if card.usable { "usable" } else { "unusable" };
     let transport = card.transport.as_deref().unwrap_or("-");
     let version = card.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let said = [&card.problem, &card.remedy].map(|said| said.clone().unwrap_or_default());
-    format!("{usable}, {transport}{version}: {}", said.join(" ").trim())
+    let reply = [&card.problem, &card.remedy].map(|reply| reply.clone().unwrap_or_default());
+    format!("{usable}, {transport}{version}: {}", reply.join(" ").trim())
 }
 
 #[test]

@@ -25,8 +25,8 @@ pub(super) fn version_of(
     let captured = capture(command.arg("--version").current_dir("/"), ASK_VERSION, cancel)
         .map_err(|error| format!("it does not start: {error}"))?;
     if captured.succeeded() {
-        let said = [&captured.stdout, &captured.stderr].into_iter().find_map(|text| version_in(text));
-        return said.ok_or_else(|| "it prints nothing".to_owned());
+        let reply = [&captured.stdout, &captured.stderr].into_iter().find_map(|text| version_in(text));
+        return reply.ok_or_else(|| "it prints nothing".to_owned());
     }
     Err(failure_reason(&captured))
 }
@@ -185,12 +185,12 @@ mod tests {
         ];
         for (script, expected) in rows {
             let path = program(folder.path(), "tool", script);
-            let said = version_of(
+            let reply = version_of(
                 &path,
                 &Environment::default().with_path("/usr/bin:/bin"),
                 &CancellationToken::new(),
             );
-            assert_eq!(said.as_deref().map_err(String::as_str), expected, "{script}");
+            assert_eq!(reply.as_deref().map_err(String::as_str), expected, "{script}");
         }
     }
 

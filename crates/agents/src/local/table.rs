@@ -74,7 +74,6 @@ impl std::fmt::Debug for Inner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Depth {
-    /// Presence and version.
     Version,
     /// Also starts the agent to read its capabilities.
     Introduction,

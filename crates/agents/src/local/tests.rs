@@ -7,7 +7,7 @@ use openagents_core::{
     agent::{AgentSettingsChange, AgentsSnapshot, CustomAgent},
     model::{Availability, SettingsStore as _},
 };
-use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex};
+use openagents_transcripts::history::{History, HistoryRoots, MemoryListingCache};
 use std::{
     path::Path,
     sync::mpsc,
@@ -18,7 +18,7 @@ const ANSWERS: &str = r#"case "$1" in --version) echo 1.2.3; exit;; esac
 read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}'; cat"#;
 
 fn agents_with(settings: Arc<Settings>) -> LocalAgents {
-    let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryIndex::default())));
+    let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryListingCache::default())));
     LocalAgents::new(AgentsConfig { settings, history }, |_| {
         Found::from(Environment::default().with_path("/usr/bin:/bin"))
     })
@@ -134,10 +134,10 @@ fn watchers_see_progress_and_end_of_check() {
     }));
     agents.command(AgentCommand::Check).unwrap();
     let ended = |snapshot: &AgentsSnapshot| !snapshot.checking && snapshot.checked_at.is_some();
-    let told: Vec<_> = changes.iter().take_while(|snapshot| !ended(snapshot)).collect();
-    assert!(told.iter().any(|snapshot| snapshot.checking && snapshot.path.is_empty()));
-    assert!(told.iter().any(|snapshot| snapshot.checking && !snapshot.path.is_empty()));
-    assert!(told.last().unwrap().agents.iter().all(|card| card.problem.is_some()));
+    let output: Vec<_> = changes.iter().take_while(|snapshot| !ended(snapshot)).collect();
+    assert!(output.iter().any(|snapshot| snapshot.checking && snapshot.path.is_empty()));
+    assert!(output.iter().any(|snapshot| snapshot.checking && !snapshot.path.is_empty()));
+    assert!(output.last().unwrap().agents.iter().all(|card| card.problem.is_some()));
 }
 
 #[test]

@@ -225,8 +225,8 @@ impl Content {
         let found = ends.iter().filter_map(|end| Some((self.held.find(end)?, *end))).min();
         let at = found.map_or_else(|| self.held.len() - tag_begun(&self.held, ends), |(at, _)| at);
         let rest = self.held.split_off(at);
-        let said = std::mem::replace(&mut self.held, rest);
-        self.emit(said, out);
+        let reply = std::mem::replace(&mut self.held, rest);
+        self.emit(reply, out);
         let (_, end) = found?;
         self.held.drain(..end.len());
         Some(end)
@@ -279,17 +279,17 @@ mod tests {
         let mut content = Content::new(model);
         let mut out: Vec<ModelEvent> = pieces.into_iter().flat_map(|piece| content.push(piece)).collect();
         out.extend(content.finish());
-        let mut said = [const { String::new() }; 4];
+        let mut reply = [const { String::new() }; 4];
         for piece in out {
             match piece {
-                ModelEvent::Text(text) => said[0].push_str(&text),
-                ModelEvent::Preamble(text) => said[1].push_str(&text),
-                ModelEvent::Reasoning(text) => said[2].push_str(text.for_template()),
-                ModelEvent::ToolCall(call) => said[3].push_str(&format!("{}{}", call.name, call.arguments)),
+                ModelEvent::Text(text) => reply[0].push_str(&text),
+                ModelEvent::Preamble(text) => reply[1].push_str(&text),
+                ModelEvent::Reasoning(text) => reply[2].push_str(text.for_template()),
+                ModelEvent::ToolCall(call) => reply[3].push_str(&format!("{}{}", call.name, call.arguments)),
                 other => panic!("{other:?}"),
             }
         }
-        said
+        reply
     }
 
     const ROWS: [(&str, &str, [&str; 4]); 41] = [

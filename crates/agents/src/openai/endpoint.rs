@@ -26,7 +26,6 @@ pub struct Endpoint {
     pub base_url: String,
     /// The model's name on the server.
     pub model: String,
-    /// The source of the key.
     pub key: KeySource,
     /// Extra headers for every request.
     pub headers: BTreeMap<String, String>,
@@ -34,7 +33,6 @@ pub struct Endpoint {
 
 /// The reason an endpoint cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum EndpointError {
     #[error(transparent)]
     Address(#[from] AddressError),
@@ -149,7 +147,6 @@ fn server_name(base_url: &str) -> String {
 
 /// The reason a base URL is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum AddressError {
     #[error("the base URL {0:?} is not valid; write it like http://127.0.0.1:8080/v1")]
     Malformed(String),

@@ -135,7 +135,6 @@ fn error_frame(data: String) -> String {
 /// of an error unchanged (<https://github.com/lemonade-sdk/lemonade/issues/2826>).
 #[derive(Debug)]
 struct ErrorLines {
-    /// The current line, as long as it may still be an error.
     begun: Option<String>,
 }
 
@@ -181,16 +180,16 @@ mod tests {
 
     fn split_frames(chunks: Vec<Vec<u8>>) -> (Vec<String>, Option<Lost<()>>) {
         block_on(async {
-            let mut told = Vec::new();
+            let mut shown = Vec::new();
             let mut frames = match Frames::open(stream::iter(chunks.into_iter().map(Ok))).await {
                 Ok(frames) => frames,
-                Err(lost) => return (told, Some(lost)),
+                Err(lost) => return (shown, Some(lost)),
             };
             loop {
                 match frames.next().await {
-                    None => return (told, None),
-                    Some(Ok(frame)) => told.push(frame),
-                    Some(Err(lost)) => return (told, Some(lost)),
+                    None => return (shown, None),
+                    Some(Ok(frame)) => shown.push(frame),
+                    Some(Err(lost)) => return (shown, Some(lost)),
                 }
             }
         })

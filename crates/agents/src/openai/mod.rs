@@ -67,7 +67,6 @@ impl OpenAi {
         Ok(Self { endpoint, exchange, refused: Refused::default(), context: AtomicU32::new(0) })
     }
 
-    /// Returns the endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

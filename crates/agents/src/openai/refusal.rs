@@ -163,7 +163,7 @@ impl Sentences {
         body: &str,
         key: Option<&Secret>,
     ) -> RequestFailure {
-        let said = ServerError::parse(body, key);
+        let reply = ServerError::parse(body, key);
         let (server, code) = (&self.server, status.as_u16());
         let unauthorised = |verb: &str| {
             let remedy = if self.clear_text && key.is_none() {
@@ -179,46 +179,46 @@ impl Sentences {
             StatusCode::FORBIDDEN => RequestFailure::new(ModelError::Unavailable(format!(
                 "{server} does not let us use {}{} ({code}); use a key with access",
                 self.model,
-                said.aside()
+                reply.aside()
             ))),
             StatusCode::NOT_FOUND => RequestFailure::failed(format!(
                 "{server} does not know {}{} (404); check the name of the model and the base URL {}",
                 self.model,
-                said.aside(),
+                reply.aside(),
                 self.base_url
             )),
-            StatusCode::TOO_MANY_REQUESTS if said.has_kind("insufficient_quota") => {
+            StatusCode::TOO_MANY_REQUESTS if reply.has_kind("insufficient_quota") => {
                 RequestFailure::new(ModelError::Unavailable(format!(
                     "{server} has no quota left for this key{} (429); add to it there",
-                    said.aside()
+                    reply.aside()
                 )))
             }
             StatusCode::TOO_MANY_REQUESTS => RequestFailure::passing(
-                format!("{server} limits the rate of this key{} (429); try again later", said.aside()),
+                format!("{server} limits the rate of this key{} (429); try again later", reply.aside()),
                 retry_after(headers),
             ),
-            _ => self.server_error(&said, Some(status), retry_after(headers)),
+            _ => self.server_error(&reply, Some(status), retry_after(headers)),
         }
     }
 
     pub(super) fn frame(&self, frame: &Value, key: Option<&Secret>) -> RequestFailure {
-        let said = ServerError::from_json(frame, key);
-        let status = said.status.and_then(|status| StatusCode::from_u16(status).ok());
-        self.server_error(&said, status, None)
+        let reply = ServerError::from_json(frame, key);
+        let status = reply.status.and_then(|status| StatusCode::from_u16(status).ok());
+        self.server_error(&reply, status, None)
     }
 
     fn server_error(
         &self,
-        said: &ServerError,
+        reply: &ServerError,
         status: Option<StatusCode>,
         pause: Option<Duration>,
     ) -> RequestFailure {
-        if let Some(overflow) = said.overflow() {
+        if let Some(overflow) = reply.overflow() {
             return RequestFailure::new(overflow);
         }
-        let parameter = Parameter::refused(said.parameter.as_deref(), &said.message);
+        let parameter = Parameter::refused(reply.parameter.as_deref(), &reply.message);
         let code = status.map(|status| format!(" ({})", status.as_u16())).unwrap_or_default();
-        let (server, aside) = (&self.server, said.aside());
+        let (server, aside) = (&self.server, reply.aside());
         if let Some(status) = status.filter(|status| status.is_client_error()) {
             let sentence = match status {
                 StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => {
@@ -254,7 +254,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     at.duration_since(jiff::Timestamp::now()).try_into().ok()
 }
 
-/// The error message of a server, in any of their formats.
 #[derive(Debug, Default)]
 pub(super) struct ServerError {
     pub(super) message: String,
@@ -302,8 +301,8 @@ impl ServerError {
 
     /// Returns the message in a form that fits into a sentence.
     pub(super) fn aside(&self) -> String {
-        let said = shown(self.message.trim_end_matches('.'));
-        if said.is_empty() { said } else { format!(": {said}") }
+        let reply = shown(self.message.trim_end_matches('.'));
+        if reply.is_empty() { reply } else { format!(": {reply}") }
     }
 
     /// Returns the error of a context overflow, which the loop can recover from.

@@ -36,7 +36,7 @@ fn status_becomes_sentence_with_remedy() {
         (502, String::new()),
         (413, "x".repeat(10_000)),
     ];
-    let told: Vec<String> = rows
+    let shown: Vec<String> = rows
         .iter()
         .map(|(status, body)| {
             let status = StatusCode::from_u16(*status).unwrap();
@@ -50,7 +50,7 @@ fn status_becomes_sentence_with_remedy() {
             trouble.error.to_string()
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(shown.join("\n"));
     let without = sentences("vllm").status(StatusCode::UNAUTHORIZED, &HeaderMap::new(), "", None);
     assert_eq!(
         without.error.to_string(),

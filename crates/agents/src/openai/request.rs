@@ -69,7 +69,7 @@ fn message_list(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -
     for message in &request.messages {
         messages.push(match message {
             Message::User { text } => json!({"role": "user", "content": text}),
-            Message::Assistant(said) => assistant_message(said, names, thoughts, &mut ids),
+            Message::Assistant(reply) => assistant_message(reply, names, thoughts, &mut ids),
             Message::Tool { call_id, text, .. } => {
                 json!({"role": "tool", "tool_call_id": ids.wire(call_id), "content": text})
             }
@@ -79,23 +79,23 @@ fn message_list(request: &ModelRequest, names: &Names, thoughts: Option<&str>) -
 }
 
 fn assistant_message<'a>(
-    said: &'a AssistantMessage,
+    reply: &'a AssistantMessage,
     names: &Names,
     thoughts: Option<&str>,
     ids: &mut Ids<'a>,
 ) -> Value {
-    let text = match (said.preamble.is_empty(), said.text.is_empty()) {
-        (false, false) => format!("{}\n\n{}", said.preamble, said.text),
-        _ => format!("{}{}", said.preamble, said.text),
+    let text = match (reply.preamble.is_empty(), reply.text.is_empty()) {
+        (false, false) => format!("{}\n\n{}", reply.preamble, reply.text),
+        _ => format!("{}{}", reply.preamble, reply.text),
     };
     // The content of a message without text is null only if the message has calls.
-    let content = if text.is_empty() && !said.calls.is_empty() { Value::Null } else { text.into() };
+    let content = if text.is_empty() && !reply.calls.is_empty() { Value::Null } else { text.into() };
     let mut message = json!({"role": "assistant", "content": content});
-    if let Some(member) = thoughts.filter(|_| !said.reasoning.is_empty()) {
-        message[member] = said.reasoning.for_template().into();
+    if let Some(member) = thoughts.filter(|_| !reply.reasoning.is_empty()) {
+        message[member] = reply.reasoning.for_template().into();
     }
-    if !said.calls.is_empty() {
-        let calls: Vec<Value> = said.calls.iter().map(|call| function_call(call, names, ids)).collect();
+    if !reply.calls.is_empty() {
+        let calls: Vec<Value> = reply.calls.iter().map(|call| function_call(call, names, ids)).collect();
         message["tool_calls"] = calls.into();
     }
     message
@@ -230,7 +230,7 @@ mod tests {
 
     fn conversation() -> ModelRequest {
         const OURS: &str = "0192f0c1-2345-4abc-8def-0123456789ab";
-        let said = |reasoning: &str, text: &str, calls| {
+        let reply = |reasoning: &str, text: &str, calls| {
             Message::Assistant(AssistantMessage {
                 reasoning: Reasoning::new(reasoning),
                 preamble: String::new(),
@@ -247,11 +247,11 @@ mod tests {
             instructions: "Be brief.".to_owned(),
             messages: vec![
                 Message::User { text: "What is here?".to_owned() },
-                said("", "I look.", vec![call(OURS, "fs.list_dir", json!({"path": "."}))]),
+                reply("", "I look.", vec![call(OURS, "fs.list_dir", json!({"path": "."}))]),
                 result(OURS, "[]"),
-                said("", "Nothing.", Vec::new()),
+                reply("", "Nothing.", Vec::new()),
                 Message::User { text: "And there?".to_owned() },
-                said(
+                reply(
                     "a thought",
                     "",
                     vec![

@@ -48,7 +48,6 @@ pub(crate) struct TerminalNews {
     pub(crate) data: String,
     /// Exit code and signal, once it has ended.
     pub(crate) exit: Option<(Option<i32>, Option<String>)>,
-    /// The call shows this terminal from now on.
     pub(crate) shows: bool,
 }
 
@@ -161,16 +160,16 @@ pub(super) fn failure_reason(raw_output: Option<&Value>, content: &[ToolContent]
         ToolContent::Terminal { exit_code: Some(code), .. } => Some(format!("exit code {code}")),
         _ => None,
     });
-    let said = match raw_output {
-        Some(Value::String(said)) => Some(said.clone()),
-        Some(Value::Object(said)) => match (said.get("error"), said.get("exit_code")) {
+    let reply = match raw_output {
+        Some(Value::String(reply)) => Some(reply.clone()),
+        Some(Value::Object(reply)) => match (reply.get("error"), reply.get("exit_code")) {
             (Some(Value::String(error)), _) => Some(error.clone()),
             (_, Some(Value::Number(code))) => Some(format!("exit code {code}")),
             _ => text,
         },
         _ => text,
     };
-    said.as_deref().and_then(one_line).unwrap_or_else(|| "it failed".to_owned())
+    reply.as_deref().and_then(one_line).unwrap_or_else(|| "it failed".to_owned())
 }
 
 /// Returns the strings in an input, two levels deep.
@@ -211,7 +210,6 @@ pub(crate) fn text(text: &str) -> ToolContent {
     ToolContent::Text { text: clip_bytes(text, SHOWN_TEXT) }
 }
 
-/// Terminal content: a command and the end of its output.
 pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<i32>) -> ToolContent {
     let from = output.ceil_char_boundary(output.len().saturating_sub(SHOWN_TEXT));
     ToolContent::Terminal {

@@ -18,13 +18,13 @@ impl Calls {
             return;
         }
         let mut touched = None;
-        for said in terminals {
-            let Some(terminal) = self.terminal(&said.id) else { continue };
-            terminal.output.push(said.data.as_bytes());
-            if let Some(exit) = said.exit {
+        for reply in terminals {
+            let Some(terminal) = self.terminal(&reply.id) else { continue };
+            terminal.output.push(reply.data.as_bytes());
+            if let Some(exit) = reply.exit {
                 (terminal.exit_code, terminal.signal) = exit;
             }
-            touched = Some((said.id, said.shows));
+            touched = Some((reply.id, reply.shows));
         }
         let Some((id, true)) = touched else { return };
         let piece = Shown::Terminal(id);

@@ -48,7 +48,6 @@ pub(crate) struct Streams {
 }
 
 impl Group {
-    /// Starts a command as the leader of a new group.
     pub(crate) fn start(command: &mut Command) -> io::Result<(Arc<Self>, Streams)> {
         Self::start_as(None, command)
     }

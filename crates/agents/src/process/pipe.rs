@@ -117,9 +117,9 @@ mod tests {
         command.args(["-c", "echo said"]).stdin(Stdio::null()).stdout(input.try_clone().unwrap());
         let (group, _) = Group::start(&mut command).unwrap();
         drop(command);
-        let mut said = String::new();
-        Pipe::new(output, group.clone()).read_to_string(&mut said).unwrap();
-        assert_eq!(said, "said\n");
+        let mut reply = String::new();
+        Pipe::new(output, group.clone()).read_to_string(&mut reply).unwrap();
+        assert_eq!(reply, "said\n");
         // The other direction: no reader, and the pipe is full.
         let (_output, held) = io::pipe().unwrap();
         assert!(Pipe::new(held, group).write_all(&[0; 1 << 20]).is_err());

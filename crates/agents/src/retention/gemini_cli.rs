@@ -179,25 +179,25 @@ fn is_prompt(message: &Value) -> bool {
 
 /// Replaces comments, which these settings may contain, with spaces.
 fn without_comments(text: &str) -> String {
-    let (mut plain, mut signs) = (String::with_capacity(text.len()), text.chars().peekable());
-    while let Some(sign) = signs.next() {
-        match (sign, signs.peek()) {
+    let (mut plain, mut characters) = (String::with_capacity(text.len()), text.chars().peekable());
+    while let Some(character) = characters.next() {
+        match (character, characters.peek()) {
             ('"', _) => {
-                plain.push(sign);
-                while let Some(inside) = signs.next() {
+                plain.push(character);
+                while let Some(inside) = characters.next() {
                     plain.push(inside);
                     match inside {
-                        '\\' => plain.extend(signs.next()),
+                        '\\' => plain.extend(characters.next()),
                         '"' => break,
                         _ => {}
                     }
                 }
             }
-            ('/', Some('/')) => while signs.next_if(|sign| *sign != '\n').is_some() {},
+            ('/', Some('/')) => while characters.next_if(|character| *character != '\n').is_some() {},
             ('/', Some('*')) => {
-                signs.next();
+                characters.next();
                 let mut last = ' ';
-                for inside in signs.by_ref() {
+                for inside in characters.by_ref() {
                     if (last, inside) == ('*', '/') {
                         break;
                     }
@@ -205,7 +205,7 @@ fn without_comments(text: &str) -> String {
                 }
                 plain.push(' ');
             }
-            _ => plain.push(sign),
+            _ => plain.push(character),
         }
     }
     plain

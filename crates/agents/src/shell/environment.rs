@@ -67,7 +67,6 @@ impl Environment {
         Self(variables).with_path(path)
     }
 
-    /// Finds a program by name or absolute path.
     pub(crate) fn find(&self, program: &str) -> Option<PathBuf> {
         let is_name = !program.contains('/');
         if !is_name && !Path::new(program).is_absolute() {

@@ -28,7 +28,6 @@ pub use backend::{Backend, Exchange, NeverAvailable};
 pub use framework::{Handler, Native};
 pub use serve::serve;
 
-/// Returns the backend of this machine.
 pub fn backend() -> std::sync::Arc<dyn Backend> {
     let unavailable = openagents_apple::availability::Facts::of_this_machine().unavailability();
     #[cfg(target_os = "macos")]

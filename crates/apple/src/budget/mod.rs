@@ -20,7 +20,6 @@ const PRIORITY_TOOLS: [&str; 7] =
 /// A request that fits.
 #[derive(Debug, Clone)]
 pub struct Fitted {
-    /// The system instructions.
     pub instructions: String,
     /// The conversation; the last message is the user's or a tool's result.
     pub messages: Vec<Message>,
@@ -28,7 +27,6 @@ pub struct Fitted {
     pub tools: Vec<OfferedTool>,
     /// The names of the tools that did not fit.
     pub left_out: Vec<String>,
-    /// Token limit of the answer.
     pub answer_tokens: u32,
     /// Tokens of everything except the answer.
     pub prompt_tokens: usize,
@@ -99,11 +97,11 @@ fn message_cost(message: &Message, count: Counter<'_>) -> usize {
         + match message {
             Message::User { text } => count(text),
             Message::Tool { name, text, .. } => count(name) + count(text),
-            Message::Assistant(said) => {
+            Message::Assistant(reply) => {
                 // Reasoning is not sent to the model.
                 let calls =
-                    said.calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
-                count(&said.text) + calls.sum::<usize>()
+                    reply.calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
+                count(&reply.text) + calls.sum::<usize>()
             }
         }
 }
@@ -199,7 +197,6 @@ pub fn estimate(text: &str) -> usize {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CharKind {
-    /// ASCII letters.
     Letter,
     Digit,
     Space,
@@ -228,5 +225,4 @@ impl CharKind {
 }
 
 #[cfg(test)]
-#[path = "fit_tests.rs"]
 mod tests;

@@ -343,5 +343,4 @@ impl Waiting {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests;

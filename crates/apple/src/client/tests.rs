@@ -56,13 +56,13 @@ fn respond(
 ) -> (Result<StopReason, ModelError>, String) {
     let request =
         ModelRequest { messages: vec![Message::User { text: "hi".to_owned() }], ..ModelRequest::default() };
-    let mut said = String::new();
+    let mut reply = String::new();
     let ended = models.respond(&request, cancel, &mut |event| {
         if let ModelEvent::Text(text) = event {
-            said.push_str(&text);
+            reply.push_str(&text);
         }
     });
-    (ended, said)
+    (ended, reply)
 }
 
 fn is_alive(process: u32) -> bool {

@@ -73,7 +73,6 @@ struct Found {
     nullable: bool,
     /// Constraints worth stating to the model, for the description.
     note: Option<String>,
-    /// The description of the schema or of its target.
     description: Option<String>,
 }
 
@@ -236,25 +235,25 @@ impl Converter<'_> {
     }
 
     fn constants(&mut self, constants: &[Value], at: &str, name: &str) -> Conversion {
-        let said: Vec<_> = constants.iter().filter(|value| !value.is_null()).collect();
-        let nullable = said.len() < constants.len();
-        if said.is_empty() {
+        let reply: Vec<_> = constants.iter().filter(|value| !value.is_null()).collect();
+        let nullable = reply.len() < constants.len();
+        if reply.is_empty() {
             return fail(at, if nullable { Reason::OnlyNull } else { Reason::Nothing });
         }
-        let list = said.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let note = if said.len() == 1 { format!("always {list}") } else { format!("one of {list}") };
-        let texts: Option<Vec<_>> = said.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+        let list = reply.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let note = if reply.len() == 1 { format!("always {list}") } else { format!("one of {list}") };
+        let texts: Option<Vec<_>> = reply.iter().map(|value| value.as_str().map(str::to_owned)).collect();
         let (node, note) = if let Some(choices) = texts {
             let mut seen = BTreeSet::new();
             let choices = choices.into_iter().filter(|choice| seen.insert(choice.clone())).collect();
             (Node::Enum { name: self.unique_name(name), choices }, None)
-        } else if let Some(numbers) = said.iter().map(|value| whole(value)).collect::<Option<Vec<_>>>() {
+        } else if let Some(numbers) = reply.iter().map(|value| whole(value)).collect::<Option<Vec<_>>>() {
             let (minimum, maximum) = (numbers.iter().min().copied(), numbers.iter().max().copied());
             (Node::Integer { minimum, maximum }, Some(note))
-        } else if said.iter().all(|value| value.is_number()) {
+        } else if reply.iter().all(|value| value.is_number()) {
             (Node::Number { minimum: None, maximum: None }, Some(note))
-        } else if said.iter().all(|value| value.is_boolean()) {
-            (Node::Boolean, (said.len() == 1).then_some(note))
+        } else if reply.iter().all(|value| value.is_boolean()) {
+            (Node::Boolean, (reply.len() == 1).then_some(note))
         } else {
             return fail(at, Reason::MixedConstants);
         };
@@ -270,12 +269,12 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Conversion {
-        let said: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
-        let nullable = said.len() < kinds.len();
+        let reply: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
+        let nullable = reply.len() < kinds.len();
         // Integers are numbers, so `integer` next to `number` is redundant.
-        let has_number = said.iter().any(|kind| kind.as_str() == Some("number"));
-        let said: Vec<_> =
-            said.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();
+        let has_number = reply.iter().any(|kind| kind.as_str() == Some("number"));
+        let reply: Vec<_> =
+            reply.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();
         if kinds.iter().any(Value::is_array) {
             return fail(at, Reason::NoSchema);
         }
@@ -284,7 +283,7 @@ impl Converter<'_> {
             one.insert("type".to_owned(), kind.clone());
             self.typed(&one, at, part, depth + 1)
         };
-        match said.as_slice() {
+        match reply.as_slice() {
             [] => fail(at, if nullable { Reason::OnlyNull } else { Reason::NoSchema }),
             [one] => Ok(Found { nullable, ..as_type(one, name)? }),
             several => {
@@ -481,7 +480,6 @@ fn text_of(members: &Map<String, Value>, key: &str) -> Option<String> {
     members.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// The preferred name of a schema.
 fn titled(members: &Map<String, Value>, name: &str) -> String {
     text_of(members, "title").unwrap_or_else(|| name.to_owned())
 }

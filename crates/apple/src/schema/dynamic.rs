@@ -13,7 +13,6 @@ pub struct DynamicSchema {
 
 /// A schema. Names are unique within a [`DynamicSchema`], as the framework requires.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the fields are those of a JSON schema")]
 pub enum Node {
     /// An object with these properties and no others.
     Object {
@@ -22,7 +21,6 @@ pub enum Node {
         /// Properties, in the order in which they are generated.
         properties: Vec<Property>,
     },
-    /// One of several schemas.
     AnyOf {
         name: String,
         description: Option<String>,
@@ -56,9 +54,7 @@ pub enum Node {
     Reference(String),
 }
 
-/// A property of an object.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the fields are those of a JSON schema")]
 pub struct Property {
     pub name: String,
     pub description: Option<String>,
@@ -69,7 +65,6 @@ pub struct Property {
 /// Whether a property may be omitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Must be present.
     Required,
     /// May be omitted.
     Optional,
@@ -132,7 +127,6 @@ impl DynamicSchema {
 }
 
 impl Node {
-    /// Returns the name to use in a reference.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Object { name, .. } | Self::AnyOf { name, .. } | Self::Enum { name, .. } => Some(name),
@@ -171,7 +165,6 @@ pub struct Inexpressible {
 
 /// A feature that dynamic schemas don't support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum Reason {
     #[error("the arguments are not an object")]
     NoObject,

@@ -13,16 +13,13 @@ const PROXY_ARGUMENT: &str = "json";
 
 /// One of our tools, as offered to Foundation Models.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the fields are those of the tool")]
 pub struct OfferedTool {
     pub name: String,
     pub description: String,
     pub arguments: Arguments,
-    /// The tool's own schema.
     schema: Value,
 }
 
-/// The format of the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
     /// Separate named arguments.
@@ -68,7 +65,6 @@ impl OfferedTool {
         Self { arguments, description, ..self.clone() }
     }
 
-    /// Returns the schema for the framework.
     pub fn schema(&self) -> DynamicSchema {
         match &self.arguments {
             Arguments::Dynamic(dynamic) => dynamic.clone(),

@@ -6,7 +6,6 @@ use openagents_core::model::ToolSpec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Schemas published by MCP servers.
 fn published() -> Vec<ToolSpec> {
     serde_json::from_str(include_str!("corpus/mcp_tools.json")).unwrap()
 }
@@ -103,16 +102,16 @@ fn arguments_match_schema_of_tool() {
         ("get_pods", json!({"labels": {}}), Err("json is missing")),
         ("get_pods", json!(null), Err("not a JSON object")),
     ];
-    for (name, said, expected) in rows {
-        match (tool(name).parse_arguments(said.clone()), expected) {
-            (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{name} {said}"),
+    for (name, reply, expected) in rows {
+        match (tool(name).parse_arguments(reply.clone()), expected) {
+            (Ok(read), Ok(expected)) => assert_eq!(read, expected, "{name} {reply}"),
             (Err(error), Err(expected)) => {
                 assert!(
                     error.starts_with("Invalid parameters: ") && error.contains(expected),
                     "{name} {error}"
                 );
             }
-            (read, expected) => panic!("{name} {said}: {read:?} instead of {expected:?}"),
+            (read, expected) => panic!("{name} {reply}: {read:?} instead of {expected:?}"),
         }
     }
 }
@@ -303,9 +302,9 @@ fn numbered(node: &mut Node, next: &mut usize) {
 
 proptest! {
     #[test]
-    fn json_never_panics(schema in any_json(), said in any_json()) {
+    fn json_never_panics(schema in any_json(), reply in any_json()) {
         let tool = OfferedTool::new(&spec("any", schema.clone()));
-        let _ = tool.parse_arguments(said);
+        let _ = tool.parse_arguments(reply);
         let _ = tool.brief().schema().to_json();
         let _ = from_framework(&schema);
     }

@@ -25,7 +25,6 @@ use std::{
     },
 };
 
-/// A client's answer to a permission request.
 #[derive(Debug)]
 pub(super) enum PermissionAnswer {
     Chosen(AnswerApproval),
@@ -39,7 +38,6 @@ pub(super) enum PermissionAnswer {
 /// The permission requests sent to one client. Shared by both halves of its connection.
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
-    /// Whether the client reads approvals from the log.
     reads_the_log: AtomicBool,
     /// Requests by approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
@@ -122,8 +120,6 @@ impl PermissionRequests {
         self.asked.lock().remove(approval_id);
     }
 }
-
-// Encodes questions to the user: the protocol's permission request, and standing rules.
 
 /// Returns the params of `session/request_permission`.
 pub(super) fn permission_request(session_id: &str, approval: &Approval) -> Value {

@@ -1,5 +1,6 @@
 //! The calls of one ACP connection, run in order.
 
+use super::answer::{Answer, Following, LONG};
 use super::{
     approvals::{self, PermissionAnswer, PermissionRequests},
     from_wire::{self, Call},
@@ -20,7 +21,7 @@ use openagents_connection::{
 use openagents_core::{approval::Approval, update::RunState};
 use openagents_orchestration::explore::PlannerChoice;
 use openagents_remote::devices::{audit_rows::Actor, registry::ConnectionLease};
-use openagents_sessions::{Answerer, ListWatch, Sender, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{Answerer, Sender, Session, Ticket, TurnEnd, TurnRequest};
 use openagents_wire::{
     self as wire, AnswerApproval, Command, Decisions, DelegateResult, DeviceCommand, Empty, EndMeta,
     ExploreParams, ExploreResult, Frames, Html, InspectParams, Method, PastDecision, Planner, Removed, Scope,
@@ -174,9 +175,9 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
-            Ok(Answer::AndWatch(result, feed, told)) => {
+            Ok(Answer::AndWatch(result, feed, output)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
-                self.send(Out::Watch(feed, told)).await;
+                self.send(Out::Watch(feed, output)).await;
             }
             Ok(Answer::AndWatchList(result, watch)) => {
                 self.send(Out::WatchList(watch, rpc::response(&id, &result))).await;
@@ -233,7 +234,7 @@ impl Methods {
             Ours::HistoryWatch(_) => self.watch_history(),
             Ours::HistorySettings(Watch { watch }) => Ok(self.history_settings(watch)),
             Ours::HistoryConfigure(change) => self.configure_history(change).await,
-            Ours::HistoryClear(_) | Ours::HistoryRebuild(_) => self.clear_history_index().await,
+            Ours::HistoryClear(_) => self.clear_history_index().await,
             Ours::SessionsSearch(search) => self.search_sessions(search).await,
             Ours::SessionsLabel(label) => self.label(label).await,
             Ours::TrustList(Watch { watch }) => Ok(list_answer(watch, trust.snapshot(), trust)),
@@ -315,7 +316,7 @@ impl Methods {
 
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
         let mut content = from_wire::prompt_content(&request.prompt);
-        content.may_lower = self.lease.pass.may(Scope::Approve);
+        content.may_change_approval_mode = self.lease.pass.may(Scope::Approve);
         if content.text.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }
@@ -397,7 +398,6 @@ fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
 }
 
-/// Returns the answer of a method.
 pub(super) fn now<M: Method>(answer: M::Answer) -> Result<Answer, Fault> {
     Ok(Answer::Now(rpc::value(&answer)))
 }
@@ -411,42 +411,5 @@ fn stop_reason(end: &TurnEnd) -> StopReason {
         RunState::Complete if end.cut_off => StopReason::MaxTokens,
         RunState::Cancelled => StopReason::Cancelled,
         RunState::Running | RunState::Complete | RunState::Failed => StopReason::EndTurn,
-    }
-}
-
-// The response to a call, and what the connection sends after it.
-
-/// Number of missed updates above which a client gets the folded log instead of each update.
-pub(super) const LONG: u64 = 2_000;
-
-/// The response to a call, and what follows it.
-pub(super) enum Answer {
-    Now(Value),
-    /// Followed by the updates of a session, from a position on.
-    AndFollow(Value, Following),
-    /// Sent after the updates of a session up to this number.
-    After(Value, Arc<Session>, u64),
-    /// Sent when the turn ends.
-    AtEnd(Arc<Session>, Ticket),
-    /// Followed by the feed's snapshot whenever it differs from the given one.
-    AndWatch(Value, Arc<Feed>, Value),
-    /// Followed by changes in the list of sessions.
-    AndWatchList(Value, ListWatch),
-    /// Hidden from the inspector; followed by every frame after this number, or by none.
-    AndInspect(Value, Option<u64>),
-}
-
-/// A session to follow once the answer is sent, and the starting position.
-pub(super) struct Following {
-    pub(super) session: Arc<Session>,
-    pub(super) from: ReadFrom,
-    /// The queue change that the answer reports.
-    pub(super) queue: Option<u64>,
-}
-
-impl Following {
-    /// Follows a new session from its first update.
-    pub(super) fn from_the_beginning(session: Arc<Session>) -> Self {
-        Self { session, from: ReadFrom::Update(0), queue: None }
     }
 }

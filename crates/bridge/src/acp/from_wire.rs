@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     NewSessionRequest, PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
 };
 use openagents_connection::fault::Fault;
-use openagents_core::text::fenced;
+use openagents_core::{model::PromptOptions, text::fenced};
 use openagents_sessions::{Policy, PromptContent};
 use openagents_wire::{self as wire, METHODS, PromptParamsMeta, Scope};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -48,7 +48,6 @@ const STANDARD: &[(&str, Scope, Parse)] = &[
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(parse(params)?))),
 ];
 
-/// Returns the scope that a method needs.
 pub(super) fn needed_scope(name: &str) -> Result<Scope, Fault> {
     let standard = STANDARD.iter().find(|(known, ..)| *known == name).map(|(_, needed, _)| *needed);
     let ours = || METHODS.iter().find(|method| method.name == name).and_then(|method| method.scope);
@@ -101,18 +100,21 @@ fn with(mut params: Value, key: &str, default: Value) -> Value {
     params
 }
 
-/// Returns the id that the client chose for its prompt.
 pub(super) fn prompt_id(id: Option<String>) -> Option<String> {
     id.filter(|id| !id.is_empty() && id.len() <= PROMPT_ID_BYTES)
 }
 
-/// Returns our part of the `_meta` of a prompt.
+/// Returns our part of the `_meta` of a prompt. Options that cannot be read are an error: a prompt must not run with
+/// others than the user asked for.
 pub(super) fn prompt_meta(meta: Option<&Meta>) -> Result<PromptParamsMeta, Fault> {
-    let Some(ours) = meta.and_then(|meta| meta.get("openagents")) else { return Ok(Default::default()) };
-    let ours = PromptParamsMeta::deserialize(ours)
-        .map_err(|error| Fault::invalid_params(format!("_meta.openagents: {error}")))?;
-    if let Some(options) = &ours.options {
-        options.check().map_err(Fault::invalid_params)?;
+    let ours: PromptParamsMeta = wire::ours(meta);
+    match (&ours.options, meta.and_then(|meta| meta.get("openagents")?.get("options"))) {
+        (Some(options), _) => options.check().map_err(Fault::invalid_params)?,
+        (None, None | Some(Value::Null)) => {}
+        (None, Some(options)) => {
+            let read = PromptOptions::deserialize(options).map(drop);
+            read.map_err(|error| Fault::invalid_params(format!("_meta.openagents.options: {error}")))?;
+        }
     }
     Ok(ours)
 }
@@ -147,7 +149,7 @@ pub(super) fn policy(policy: Option<wire::Policy>) -> Policy {
 }
 
 #[cfg(test)]
-mod policy_tests {
+mod tests {
     use super::*;
     use serde_json::json;
 
@@ -163,5 +165,16 @@ mod policy_tests {
             let ours: wire::NewSessionMeta = serde_json::from_value(sent.clone()).unwrap_or_default();
             assert_eq!(policy(ours.policy), expected, "{sent}");
         }
+    }
+
+    #[test]
+    fn prompt_meta_ignores_malformed_members_but_not_options() {
+        let read = |members: Value| prompt_meta(Some(&Meta::from_iter([("openagents".to_owned(), members)])));
+        let ours = read(json!({"promptId": 7, "options": {"temperature": 0.5}})).unwrap();
+        assert_eq!((ours.prompt_id, ours.options.and_then(|options| options.temperature)), (None, Some(0.5)));
+        assert_eq!(read(json!({"promptId": "p", "options": null})).unwrap().prompt_id.as_deref(), Some("p"));
+        assert_eq!(read(json!([])).unwrap(), PromptParamsMeta::default());
+        let message = read(json!({"options": {"temperature": "hot"}})).unwrap_err().message;
+        assert!(message.starts_with("_meta.openagents.options: "), "{message}");
     }
 }

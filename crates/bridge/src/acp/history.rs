@@ -46,7 +46,6 @@ const SNIPPET: usize = 160;
 
 /// Builds the list rows of transcripts for one client.
 pub(crate) struct Row {
-    /// The user's labels.
     pub(super) labels: HashMap<SessionKey, TranscriptLabel>,
     /// Whether the client runs on this machine; only then rows include the path of the log.
     pub(super) is_here: bool,

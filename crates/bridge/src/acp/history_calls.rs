@@ -1,7 +1,8 @@
 //! The calls that read other agents' transcripts, and that label sessions and transcripts.
 
 use super::{
-    calls::{Answer, Methods, list_answer, now},
+    answer::Answer,
+    calls::{Methods, list_answer, now},
     history,
     past_sessions::PastSessions,
 };

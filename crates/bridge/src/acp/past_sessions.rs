@@ -110,7 +110,7 @@ impl PastSessions {
             Who::Device(_) if self.parts.current.lock().devices => {}
             Who::Device(_) | Who::App(_) => {
                 return Err(Fault::invalid_request(
-                    "Other agents' sessions are shown on their own computer only. Settings → History there can allow more.",
+                    "Other agents' sessions are shown only on the computer that stores them. Settings → History there can allow more.",
                 ));
             }
         }
@@ -127,7 +127,6 @@ impl PastSessions {
         &self.state
     }
 
-    /// Returns the feed of changes in the list.
     pub(crate) fn changes_for(&self, who: &Who) -> &Arc<Feed> {
         if *who == Who::Local { &self.changes } else { &self.changes_for_devices }
     }
@@ -154,7 +153,6 @@ impl PastSessions {
         self.parts.indexer.scan_soon();
     }
 
-    /// Returns the progress of the index.
     pub(crate) fn progress(&self) -> IndexProgress {
         self.parts.indexer.progress()
     }

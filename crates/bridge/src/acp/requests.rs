@@ -1,7 +1,8 @@
 //! The calls that change no session.
 
 use super::{
-    calls::{Answer, Methods, now},
+    answer::Answer,
+    calls::{Methods, now},
     to_wire,
 };
 use agent_client_protocol_schema::{

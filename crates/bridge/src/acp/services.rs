@@ -65,7 +65,7 @@ impl<C: Send + 'static> Managed<C> {
     pub(crate) async fn command(&self, command: C) -> Result<Value, Fault> {
         let run = self.run.clone();
         let done = run_blocking(move || run(command)).await;
-        done.unwrap_or_else(|| Err(Fault::internal("it was interrupted")))?;
+        done.unwrap_or_else(|| Err(Fault::internal("The command was interrupted.")))?;
         Ok(self.feed.snapshot())
     }
 

@@ -1,7 +1,8 @@
 //! The calls that create or delete a session, change its mode, and start or stop following it.
 
 use super::{
-    calls::{Answer, Following, LONG, Methods, now},
+    answer::{Answer, Following, LONG},
+    calls::{Methods, now},
     from_wire::policy,
     to_wire,
 };
@@ -29,7 +30,7 @@ use std::{path::Path, sync::Arc};
 impl Methods {
     pub(super) async fn new_session(&self, request: NewSessionRequest) -> Result<Answer, Fault> {
         // Only an admin may open an unknown folder; a device may use known ones.
-        // Nor does any other client decide which data may leave this machine.
+        // Only an admin decides which data may leave this machine.
         let ours: NewSessionMeta = match self.lease.pass.scope() {
             Scope::Admin => wire::ours(request.meta.as_ref()),
             _ => NewSessionMeta::default(),
@@ -131,8 +132,6 @@ impl Methods {
         Ok(Answer::Now(rpc::value(&CloseSessionResponse::new())))
     }
 }
-
-// The trusted workspaces.
 
 /// Creates the feed of the trusted workspaces.
 pub(crate) fn feed(sessions: &SessionRegistry) -> Arc<Feed> {

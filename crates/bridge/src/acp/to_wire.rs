@@ -311,7 +311,6 @@ fn tool_call_update(update: &CallUpdate, limit: usize) -> ToolCallUpdate {
     ToolCallUpdate::new(update.call_id.clone(), fields).meta(some_meta(&ours))
 }
 
-/// Returns the queued prompts.
 pub(crate) fn queued(prompts: &[Queued]) -> Vec<QueuedPrompt> {
     let prompt = |Queued { id, text, by }| QueuedPrompt { id, text, by };
     prompts.iter().cloned().map(prompt).collect()

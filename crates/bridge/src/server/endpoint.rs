@@ -164,7 +164,8 @@ async fn initialize(
     params: &Value,
 ) -> Answer {
     let lease = server.lease(pass.clone(), caller.address).ok_or_else(too_many_connections)?;
-    let one_stream = params["clientCapabilities"]["_meta"]["openagents"]["oneStream"] == true;
+    let meta = params["clientCapabilities"]["_meta"].as_object();
+    let openagents_wire::ClientMeta { one_stream, .. } = openagents_wire::ours(meta);
     let opening = Opening {
         peer: Peer::new("acp"),
         lease,

@@ -25,7 +25,7 @@ struct Files;
 
 const NOT_BUILT: &str = "<!doctype html><meta charset=\"utf-8\"><title>OpenAgents</title>\
     <h1>The page was not built</h1><p>OpenAgents is running, but this build has no page. \
-    Run <code>make build</code>, then start it again.</p>";
+    Run <code>make ui</code>, then start it again.</p>";
 
 pub(crate) fn serve_file(path: &str, request: &HeaderMap) -> Response {
     let path = path.trim_start_matches('/');

@@ -179,8 +179,6 @@ fn ended(state: RunState, text: &str) -> PromptOutcome {
     PromptOutcome::new(state, text.to_owned())
 }
 
-// The model named on the command line.
-
 /// Prefix of a model behind an OpenAI-compatible address.
 const OPENAI: &str = "openai:";
 

@@ -28,7 +28,6 @@ pub(crate) struct TurnScreen {
     /// Names of the calls, by id.
     calls: HashMap<String, String>,
     message: Option<String>,
-    /// The cursor is inside a line of the answer.
     inside_a_line: bool,
     /// The current thought is not finished.
     inside_a_thought: bool,
@@ -44,7 +43,6 @@ impl TurnScreen {
         Self { has_end: true, ..Self::for_log() }
     }
 
-    /// A screen for consecutive turns.
     pub(crate) fn for_log() -> Self {
         Self {
             bar: None,

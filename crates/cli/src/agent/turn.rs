@@ -41,7 +41,6 @@ pub(super) enum TurnNews {
     Activity(Option<Activity>),
     /// An agent starts once the user trusts the folder; holds the approval.
     Trust(Box<Approval>),
-    /// The turn is over.
     Ended(RunState),
 }
 
@@ -88,7 +87,6 @@ impl Turn {
         Ok(self.bridge.notify("session/cancel", &CancelNotification::new(self.session.clone())).await?)
     }
 
-    /// Answers an approval of the session or of a delegate.
     pub(super) async fn answer(&mut self, approval: &Approval, option: &str) -> anyhow::Result<()> {
         let answer = AnswerApproval {
             session_id: self.session.clone(),

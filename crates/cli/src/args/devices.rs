@@ -152,6 +152,6 @@ pub(crate) enum Switch {
 pub(crate) enum IosSwitch {
     /// No access
     Off,
-    /// Ask a person about each app
+    /// Ask the user about each app
     Ask,
 }

@@ -203,7 +203,7 @@ pub(crate) struct Serve {
 pub(crate) enum Ios {
     /// No access
     Off,
-    /// Ask a person about each app, on this machine and on the network (unencrypted)
+    /// Ask the user about each app, on this machine and on the network (unencrypted)
     Ask,
     /// Every program on this machine
     Allow,
@@ -351,8 +351,6 @@ fn variable(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-// The arguments of `openagents privacy`.
-
 #[derive(Debug, Args)]
 pub(crate) struct Privacy {
     /// Switch on: local-other-history, elsewhere-history or hosted-history; may be given several times
@@ -373,8 +371,6 @@ fn reading_switch(name: &str) -> Result<ReadingSwitch, String> {
         format!("no such switch: {name} (known: {names})")
     })
 }
-
-// Arguments of the commands for trusted folders.
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Workspaces {

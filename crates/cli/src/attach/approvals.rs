@@ -144,7 +144,6 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Returns an approval with these members.
     fn typed(members: Value) -> Approval {
         let mut approval = json!({"id": "1", "callId": "c", "hash": "", "agent": "A", "title": "Run", "options": [],
             "state": "pending", "askedAt": 0});
@@ -262,16 +261,16 @@ mod tests {
             Some(Ok(AnswerApproval { session_id, approval_id, option_id: "r".to_owned(), message: None }))
         };
         assert_eq!(approvals.answer("s", "2"), expected("1"));
-        let told = approvals.answer("s", "2: use make: it is here").unwrap().unwrap();
-        assert_eq!(told.message.as_deref(), Some("use make: it is here"));
+        let report = approvals.answer("s", "2: use make: it is here").unwrap().unwrap();
+        assert_eq!(report.message.as_deref(), Some("use make: it is here"));
         assert_eq!(approvals.answer("s", "2 files are missing"), None);
         for number in ["0", "5"] {
-            let told = Some(Err("type one of the numbers shown".to_owned()));
-            assert_eq!(approvals.answer("s", number), told);
+            let report = Some(Err("type one of the numbers shown".to_owned()));
+            assert_eq!(approvals.answer("s", number), report);
         }
         let answered = json!({"state": "answered", "optionId": "a", "by": "Pixel 9", "at": 1});
-        let told = approvals.update(approval("1", answered)).unwrap();
-        assert_eq!(told, "Run `rm -rf build`: Allow once, answered on Pixel 9");
+        let report = approvals.update(approval("1", answered)).unwrap();
+        assert_eq!(report, "Run `rm -rf build`: Allow once, answered on Pixel 9");
         assert_eq!(approvals.pending(), [pending("2")]);
         assert_eq!(approvals.answer("s", "2"), Some(Err("2 no longer needs an answer".to_owned())));
         assert_eq!(approvals.answer("s", "4"), expected("2"));

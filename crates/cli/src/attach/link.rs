@@ -25,7 +25,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// State of the link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Link {
     /// Number of updates still to come.
@@ -41,11 +40,10 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// Describes the link in one line.
     pub(super) fn describe(&self) -> String {
         match self {
-            Self::CatchingUp(1) => "catching up 1 update".to_owned(),
-            Self::CatchingUp(left) => format!("catching up {left} updates"),
+            Self::CatchingUp(1) => "1 update behind".to_owned(),
+            Self::CatchingUp(left) => format!("{left} updates behind"),
             Self::Live => "live".to_owned(),
             Self::Offline { since, again_in, why } => {
                 let again = match again_in {
@@ -58,7 +56,6 @@ impl Link {
     }
 }
 
-/// The followed session.
 #[derive(Debug)]
 pub(super) struct Followed {
     pub(super) home: PathBuf,
@@ -68,7 +65,6 @@ pub(super) struct Followed {
     pub(super) snapshot: bool,
 }
 
-/// Events of the link.
 #[derive(Debug)]
 pub(super) enum LinkNews {
     Link(Link),
@@ -80,7 +76,6 @@ pub(super) enum LinkNews {
     Activity(Option<Activity>),
     /// The prompts that wait for the running turn.
     Queue(Vec<QueuedPrompt>),
-    /// The session was deleted.
     Deleted,
     /// Reason why a request was refused.
     Refused(String),
@@ -95,7 +90,6 @@ pub(super) enum Wish {
     Hurry,
 }
 
-/// The reason why a link ended.
 enum End {
     /// The receiver was dropped.
     Done,
@@ -189,7 +183,7 @@ async fn connect(
         snapshot: Some(followed.snapshot && !shown),
     };
     let attached = async {
-        let meta = ClientMeta { approvals: true };
+        let meta = ClientMeta { approvals: true, ..ClientMeta::default() };
         let mut client = bridge::connect(address, &followed.home, meta).await?.dead_after(SILENCE);
         let attached = client.call::<methods::Attach>(attach).await?;
         anyhow::Ok((client, attached))
@@ -197,7 +191,6 @@ async fn connect(
     timeout(ANSWER, attached).await.context("the bridge does not answer")?
 }
 
-/// An open link.
 struct Held<'a> {
     client: Client,
     news: &'a mpsc::Sender<LinkNews>,
@@ -260,7 +253,7 @@ impl Held<'_> {
         }
     }
 
-    /// Handles a notification of ours; returns false once the receiver is dropped.
+    /// Handles an `_openagents/` notification; returns false once the receiver is dropped.
     async fn event(&self, message: &Incoming, head: u64, position: &mut Position, shown: &mut bool) -> bool {
         if let Some(end) = message.event::<methods::SnapshotEnded>() {
             let folded = position.snapshot(end.seq);

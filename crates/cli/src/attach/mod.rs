@@ -41,9 +41,9 @@ async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
         since: arguments.since,
         snapshot: !arguments.no_snapshot,
     };
-    let (told, mut news) = mpsc::channel(QUEUE);
+    let (shown, mut news) = mpsc::channel(QUEUE);
     let (wish, wishes) = mpsc::channel(QUEUE);
-    let following = tokio::spawn(follow(followed, told, wishes));
+    let following = tokio::spawn(follow(followed, shown, wishes));
     let interactive = !arguments.json && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut client = match arguments.json {
         true => Client::Program { offline: false },

@@ -235,7 +235,6 @@ impl SessionScreen {
         Ok(())
     }
 
-    /// Prints a line that belongs to the session.
     fn heading(&mut self, line: &str) -> anyhow::Result<()> {
         self.turn.part()?;
         match &self.exploration {

@@ -78,7 +78,6 @@ fn show(value: &impl Serialize, json: bool, lines: impl FnOnce() -> Vec<String>)
     Ok(lines().into_iter().try_for_each(output::line)?)
 }
 
-/// Returns the command that allows a request.
 pub(crate) fn allowance(
     request: &DeviceRequest,
     scope: Option<args::Scope>,
@@ -101,7 +100,6 @@ pub(crate) fn allowed(before: &DevicesSnapshot, after: &DevicesSnapshot, request
     }
 }
 
-/// Describes a scope.
 fn may(scope: Scope) -> &'static str {
     match scope {
         Scope::View => "can view",
@@ -160,7 +158,6 @@ impl DevicesClient {
         Ok(Self(bridge::connect(address, home, ClientMeta::default()).await?))
     }
 
-    /// Returns the current devices.
     pub(crate) async fn snapshot(&mut self) -> anyhow::Result<DevicesSnapshot> {
         Ok(self.0.call::<methods::DevicesList>(Watch { watch: false }).await?)
     }

@@ -6,7 +6,6 @@ use openagents_wire::{
 };
 use std::collections::HashSet;
 
-/// A device or a request.
 pub(crate) trait Row {
     fn id(&self) -> &str;
 
@@ -66,7 +65,7 @@ fn device(row: &Device, now: i64) -> Vec<String> {
         (0, None) => "never seen".to_owned(),
         (0, Some(then)) => format!("seen {}", ago(then, now)),
         (1, _) => "connected".to_owned(),
-        (many, _) => format!("connected {many} times"),
+        (many, _) => format!("{many} connections"),
     };
     let paired = format!("paired {}", ago(row.created_at, now));
     let address = printable(row.address.as_deref().unwrap_or_default());
@@ -195,8 +194,8 @@ mod tests {
             "apps": [{"address": "192.0.2.8", "allowedAt": NOW, "until": NOW + 12 * 3_600_000}],
         }));
         insta::assert_snapshot!(plain(&devices(&snapshot, NOW)), @"
-        01234567  Pixel 9       approve  connected 2 times  192.0.2.7  paired 2d ago
-        abc       Old\\u{7} one  view     never seen                    paired now
+        01234567  Pixel 9       approve  2 connections  192.0.2.7  paired 2d ago
+        abc       Old\\u{7} one  view     never seen                paired now
 
         Pending requests
         r1  an OpenAgents iOS app at 192.0.2.9 asks for access, 59 s left

@@ -11,13 +11,11 @@ const AGENTS: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")
 /// The command that adds `openagents mcp` to one agent.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct McpCommand {
-    /// Id of the agent.
     agent: &'static str,
     /// One line for a shell.
     command: String,
 }
 
-/// Returns the command for each agent that is installed.
 pub(super) fn commands(snapshot: &AgentsSnapshot) -> Vec<McpCommand> {
     let ours = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("openagents"));
     commands_with(snapshot, &ours, &|name| which::which(name).ok())

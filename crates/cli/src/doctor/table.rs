@@ -3,7 +3,6 @@
 use crate::output::{self, columns, printable};
 use openagents_core::agent::{AgentCard, AgentsSnapshot};
 
-/// Prints every agent, or one.
 pub(super) fn print(snapshot: &AgentsSnapshot, only: Option<&str>) -> std::io::Result<()> {
     lines(snapshot, only).into_iter().try_for_each(output::line)
 }
@@ -23,7 +22,7 @@ fn lines(snapshot: &AgentsSnapshot, only: Option<&str>) -> Vec<String> {
             lines.push(format!("    {}", facts.join(" ")));
         }
         if card.decides_what_it_asks {
-            lines.push(format!("    {} decides itself what it asks", printable(&card.name)));
+            lines.push(format!("    {} may act without asking you", printable(&card.name)));
         }
         if !card.supports.is_empty() {
             lines.push(format!("    supports {}", printable(&card.supports.join(", "))));
@@ -90,7 +89,7 @@ mod tests {
             Bad\\u{1b}[2J.
         ✓ a            –        a model on this computer
         ✓ b            –        ACP
-            b decides itself what it asks
+            b may act without asking you
 
         Searched /usr/bin:/bin
 

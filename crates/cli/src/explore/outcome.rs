@@ -11,9 +11,7 @@ pub(crate) struct Outcome {
     run: ExploreResult,
     /// State of the last plan.
     plan_state: String,
-    /// Ops that ran.
     ops: usize,
-    /// The final message.
     message: Option<String>,
     summary: Option<Summary>,
 }

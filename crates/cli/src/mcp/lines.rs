@@ -34,7 +34,6 @@ const INLINE_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const PARSE_ERROR: i32 = -32700;
 const INVALID_REQUEST: i32 = -32600;
 
-/// The library's side of the connection.
 pub(super) struct LibrarySide {
     pub(super) input: DuplexStream,
     pub(super) output: DuplexStream,
@@ -111,7 +110,6 @@ impl Open {
     }
 }
 
-/// Writes the library's messages to the client.
 async fn write_responses<W: AsyncWrite + Unpin>(
     library: DuplexStream,
     open: Arc<Mutex<Open>>,
@@ -143,7 +141,6 @@ async fn write_line<W: AsyncWrite + Unpin>(output: &AsyncMutex<W>, message: &Val
     output.flush().await
 }
 
-/// A message from the client.
 #[derive(Debug, PartialEq)]
 enum Message {
     Request {

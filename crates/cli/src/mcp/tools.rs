@@ -148,8 +148,6 @@ fn find(
     findings(&found, question)
 }
 
-// Responses to the client: results as data and text, and errors.
-
 /// Longest name quoted in an error, in bytes. Models may invent names of any length.
 const NAME: usize = 100;
 

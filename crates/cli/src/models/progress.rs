@@ -13,7 +13,6 @@ const POLL: Duration = Duration::from_millis(250);
 pub(super) enum End {
     /// Holds the card of the model.
     Done(Box<ModelCard>),
-    /// Stopped by the user.
     Stopped,
 }
 

@@ -24,7 +24,6 @@ fn lines(models: &[ModelCard]) -> Vec<String> {
     lines
 }
 
-/// Returns one model of a snapshot.
 pub(super) fn card(snapshot: &ModelsSnapshot, id: &str) -> anyhow::Result<ModelCard> {
     let found = snapshot.models.iter().find(|card| card.id == id).cloned();
     found.with_context(|| format!("no such model: {id} (run `openagents models list`)"))

@@ -27,21 +27,21 @@ fn openagents(arguments: &[&str], input: &str) -> Output {
 
 #[test]
 fn agent_without_model_names_remedy() {
-    let told = openagents(&["agent", "hello"], "");
-    assert_eq!(told.status.code(), Some(1));
+    let shown = openagents(&["agent", "hello"], "");
+    assert_eq!(shown.status.code(), Some(1));
     // A script that reads the answer must not mistake the reason for one.
-    assert_eq!(String::from_utf8(told.stdout).unwrap(), "");
-    let said = String::from_utf8(told.stderr).unwrap();
-    assert!(said.starts_with("openagents: ") && said.contains("openagents models download"), "{said}");
-    assert_eq!(said.lines().count(), 1);
+    assert_eq!(String::from_utf8(shown.stdout).unwrap(), "");
+    let reply = String::from_utf8(shown.stderr).unwrap();
+    assert!(reply.starts_with("openagents: ") && reply.contains("openagents models download"), "{reply}");
+    assert_eq!(reply.lines().count(), 1);
 }
 
 #[test]
 fn oversized_prompt_is_refused_by_size() {
-    let told = openagents(&["agent", "-"], &format!("x{}", "é".repeat(1 << 20)));
-    assert_eq!(told.status.code(), Some(2));
-    let said = String::from_utf8(told.stderr).unwrap();
-    assert!(said.contains("a prompt may have at most 1048576 bytes"), "{said}");
+    let shown = openagents(&["agent", "-"], &format!("x{}", "é".repeat(1 << 20)));
+    assert_eq!(shown.status.code(), Some(2));
+    let reply = String::from_utf8(shown.stderr).unwrap();
+    assert!(reply.contains("a prompt may have at most 1048576 bytes"), "{reply}");
 }
 
 /// A second model must not be loaded next to the app's.
@@ -65,9 +65,9 @@ fn agent_asks_model_of_running_bridge() {
     std::io::BufReader::new(bridge.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert!(line.contains("token_file"), "the bridge did not start");
     let through_the_bridge = |arguments: &[&str]| {
-        let told = program(arguments).output().unwrap();
-        assert_eq!(told.status.code(), Some(1), "{told:?}");
-        let lines: Vec<Value> = String::from_utf8(told.stdout)
+        let shown = program(arguments).output().unwrap();
+        assert_eq!(shown.status.code(), Some(1), "{shown:?}");
+        let lines: Vec<Value> = String::from_utf8(shown.stdout)
             .unwrap()
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
@@ -88,9 +88,9 @@ fn agent_asks_model_of_running_bridge() {
 
 #[test]
 fn json_output_ends_with_final_line() {
-    let told = openagents(&["agent", "-", "--json"], "from standard input\n");
-    assert_eq!(told.status.code(), Some(1));
-    let lines: Vec<Value> = String::from_utf8(told.stdout)
+    let shown = openagents(&["agent", "-", "--json"], "from standard input\n");
+    assert_eq!(shown.status.code(), Some(1));
+    let lines: Vec<Value> = String::from_utf8(shown.stdout)
         .unwrap()
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -116,27 +116,27 @@ fn bad_usage_is_named() {
         ),
     ];
     for (arguments, part) in rows {
-        let told = openagents(arguments, "");
-        assert_eq!(told.status.code(), Some(2), "{arguments:?}");
-        assert!(String::from_utf8_lossy(&told.stderr).contains(part), "{told:?}");
+        let shown = openagents(arguments, "");
+        assert_eq!(shown.status.code(), Some(2), "{arguments:?}");
+        assert!(String::from_utf8_lossy(&shown.stderr).contains(part), "{shown:?}");
     }
 }
 
 #[test]
 fn unavailable_tool_lets_caller_answer() {
-    let told = openagents(&["tool", "gptoss.generate", r#"{"user_prompt": "x"}"#], "");
-    assert_eq!((told.status.code(), told.stdout.as_slice()), (Some(1), b"".as_slice()));
-    let said = String::from_utf8(told.stderr).unwrap();
-    assert!(said.starts_with("openagents: gptoss.generate unavailable: "), "{said}");
-    assert!(said.trim_end().ends_with(". Falling back to inline response."), "{said}");
+    let shown = openagents(&["tool", "gptoss.generate", r#"{"user_prompt": "x"}"#], "");
+    assert_eq!((shown.status.code(), shown.stdout.as_slice()), (Some(1), b"".as_slice()));
+    let reply = String::from_utf8(shown.stderr).unwrap();
+    assert!(reply.starts_with("openagents: gptoss.generate unavailable: "), "{reply}");
+    assert!(reply.trim_end().ends_with(". Falling back to inline response."), "{reply}");
 }
 
 #[test]
 fn explore_with_model_planner_fails_without_model() {
-    let told = openagents(&["explore", ".", "--planner", "model", "--json"], "");
-    assert_eq!(told.status.code(), Some(1));
+    let shown = openagents(&["explore", ".", "--planner", "model", "--json"], "");
+    assert_eq!(shown.status.code(), Some(1));
     let last: Value =
-        serde_json::from_str(String::from_utf8(told.stdout).unwrap().lines().last().unwrap()).unwrap();
+        serde_json::from_str(String::from_utf8(shown.stdout).unwrap().lines().last().unwrap()).unwrap();
     assert!(last["final"]["message"].as_str().unwrap().starts_with("❌ no plan: "), "{last}");
 }
 
@@ -158,14 +158,14 @@ fn ask_answers_with_findings() {
             .env_remove("OPENAGENTS_LLAMA_MODEL");
         command.output().unwrap()
     };
-    let told = ask("Where are redirects followed?", false);
-    let said = String::from_utf8(told.stdout).unwrap();
-    assert!(told.status.success() && said.contains("redirect.rs:1-2"), "{said}");
-    let told = ask("Where is the zeppelin?", true);
-    let said = String::from_utf8(told.stdout).unwrap();
-    let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    let shown = ask("Where are redirects followed?", false);
+    let reply = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.status.success() && reply.contains("redirect.rs:1-2"), "{reply}");
+    let shown = ask("Where is the zeppelin?", true);
+    let reply = String::from_utf8(shown.stdout).unwrap();
+    let last: Value = serde_json::from_str(reply.lines().last().unwrap()).unwrap();
     assert_eq!(last["final"]["status"], "complete");
-    assert!(last["final"]["message"].as_str().unwrap().starts_with("**Found:** nothing"), "{said}");
+    assert!(last["final"]["message"].as_str().unwrap().starts_with("**Found:** nothing"), "{reply}");
 }
 
 #[test]
@@ -179,11 +179,15 @@ fn read_only_data_folder_is_named_with_remedy() {
     {
         let mut command = Command::new(env!("CARGO_BIN_EXE_openagents"));
         command.args(arguments).current_dir(&folder).env("OPENAGENTS_HOME", &home);
-        let told = command.output().unwrap();
-        assert_eq!((told.status.code(), told.stdout.as_slice()), (Some(1), b"".as_slice()), "{arguments:?}");
-        let said = String::from_utf8(told.stderr).unwrap();
+        let shown = command.output().unwrap();
+        assert_eq!(
+            (shown.status.code(), shown.stdout.as_slice()),
+            (Some(1), b"".as_slice()),
+            "{arguments:?}"
+        );
+        let reply = String::from_utf8(shown.stderr).unwrap();
         let named = format!("openagents: cannot write to the data folder {}", home.display());
-        assert!(said.starts_with(&named) && said.contains("Set OPENAGENTS_HOME to a folder"), "{said}");
-        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(reply.starts_with(&named) && reply.contains("Set OPENAGENTS_HOME to a folder"), "{reply}");
+        assert_eq!(reply.lines().count(), 1, "{reply}");
     }
 }

@@ -31,7 +31,6 @@ const RESERVED: usize = 128;
 
 /// Raises the limit on open files to the maximum allowed; some systems start with 256.
 pub fn raise_file_handles() {
-    #[cfg(unix)]
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "could not raise the limit of open files");
     }

@@ -27,7 +27,7 @@ use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 use tokio_util::sync::CancellationToken;
 
 pub const PAGE: usize = 64;
-/// Number of readers of a session up to which each is woken for every update. With more readers, each waits longer
+/// Up to this many readers of a session are woken for every update. With more readers, each waits longer
 /// between two passes, up to [`LONGEST_PAUSE`], and then sends everything at once.
 const READERS: u32 = 16;
 /// Added to the pause by each reader beyond [`READERS`].

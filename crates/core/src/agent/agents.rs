@@ -18,7 +18,6 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     /// Returns all agents, available or not: Codex and Claude Code first.
     fn providers(&self) -> Vec<Arc<dyn AgentProvider>>;
 
-    /// Finds an agent by its id.
     fn provider(&self, id: &str) -> Option<Arc<dyn AgentProvider>> {
         self.providers().into_iter().find(|provider| provider.id() == id)
     }
@@ -47,22 +46,22 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     fn shut_down(&self);
 }
 
-/// A command from the user.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum AgentCommand {
     /// Detect agents again and start each ACP adapter once to read its capabilities.
     Check,
-    /// Add an agent, or change the one with this id.
-    Add { agent: CustomAgent },
-    /// Remove an added agent.
-    Remove { id: String },
-    /// Change some settings.
-    Configure { settings: AgentSettingsChange },
+    Add {
+        agent: CustomAgent,
+    },
+    Remove {
+        id: String,
+    },
+    Configure {
+        settings: AgentSettingsChange,
+    },
 }
 
-/// Settings for agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentSettings {
@@ -88,7 +87,6 @@ impl Default for AgentSettings {
 /// A change of some [`AgentSettings`]; absent fields stay unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct AgentSettingsChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choose: Option<bool>,
@@ -110,10 +108,8 @@ pub struct UnaskedAgent {
     pub folder: PathBuf,
 }
 
-/// The agent for work in one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct WorkspaceAgent {
-    /// Its path.
     pub workspace: PathBuf,
     /// The agent's id; absent clears the choice.
     pub agent: Option<String>,
@@ -163,7 +159,6 @@ pub enum CustomKind {
     },
 }
 
-/// State of the agents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentsSnapshot {
@@ -175,7 +170,6 @@ pub struct AgentsSnapshot {
     pub path: String,
     /// Why the login shell's `PATH` is unknown; `path` is then only that of this process.
     pub shell: Option<ShellProblem>,
-    /// A check is running.
     pub checking: bool,
     /// When the last check ended, in milliseconds since the epoch.
     pub checked_at: Option<i64>,
@@ -190,7 +184,6 @@ pub struct ShellProblem {
     pub remedy: String,
 }
 
-/// State of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AgentCard {
@@ -208,7 +201,6 @@ pub struct AgentCard {
     pub decides_what_it_asks: bool,
     /// Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it.
     pub transport: Option<String>,
-    /// The program found.
     pub program: Option<PathBuf>,
     /// Version reported by the program.
     pub version: Option<String>,
@@ -226,7 +218,6 @@ pub struct AgentCard {
 
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum AgentsError {
     #[error("no such agent: {0} (run `openagents doctor`)")]
     Unknown(String),

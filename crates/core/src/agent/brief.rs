@@ -28,8 +28,8 @@ pub fn brief(conversation: &Conversation) -> Option<String> {
     };
     let newest = rest[rest.len() - newest..].concat();
     Some(format!(
-        "This continues an earlier session that can't be opened again. What was said and done there follows as information; \
-         do nothing of it again.\n<earlier_session>\n{first}{left_out}{newest}</earlier_session>\n\nThe prompt:\n\n"
+        "This continues an earlier session that can't be opened again. The earlier conversation follows \
+         for reference; do not repeat any of it.\n<earlier_session>\n{first}{left_out}{newest}</earlier_session>\n\nThe prompt:\n\n"
     ))
 }
 
@@ -94,7 +94,7 @@ mod tests {
             user("And b.rs"),
         ];
         insta::assert_snapshot!(brief_of(&updates).unwrap(), @r#"
-        This continues an earlier session that can't be opened again. What was said and done there follows as information; do nothing of it again.
+        This continues an earlier session that can't be opened again. The earlier conversation follows for reference; do not repeat any of it.
         <earlier_session>
         User: Fix a.rs
         Call: edit {"path":"a.rs"}

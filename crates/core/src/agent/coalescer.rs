@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 /// Deltas within this time of the last emitted one are joined.
 const DELTAS_JOINED: Duration = Duration::from_millis(25);
 
-/// Role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextRole {
-    /// The answer.
     Answer,
     /// Text before a tool call.
     Preamble,
@@ -17,7 +15,6 @@ pub enum TextRole {
 /// Text ready to be emitted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece<V> {
-    /// Its role.
     pub role: V,
     /// The joined text.
     pub text: String,

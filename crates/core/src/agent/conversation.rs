@@ -60,7 +60,6 @@ enum Part {
     Called { call: CallRequest, result: Option<String> },
 }
 
-/// Replaces an answer that may quote past sessions.
 const LEFT_OUT: &str = "(Answer omitted: it may quote past sessions.)";
 
 impl Conversation {
@@ -228,9 +227,9 @@ impl Conversation {
             if let Some(result) = open {
                 turn.chars += text.chars().count();
                 *result = Some(text);
-                let told =
+                let shown =
                     matches!(status, ToolCallStatus::Completed { output, .. } if is_from_model(output));
-                turn.history |= told;
+                turn.history |= shown;
                 return;
             }
         }
@@ -275,8 +274,8 @@ impl Turn {
                 Part::Called { call, result } => {
                     // Text right before a call belongs to the same answer. Models call one tool at a time.
                     match messages.last_mut() {
-                        Some(Message::Assistant(said)) if said.calls.is_empty() => {
-                            said.calls.push(call.clone());
+                        Some(Message::Assistant(reply)) if reply.calls.is_empty() => {
+                            reply.calls.push(call.clone());
                         }
                         _ => {
                             let calls = vec![call.clone()];

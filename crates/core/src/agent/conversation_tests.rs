@@ -44,9 +44,9 @@ fn rendered(updates: Vec<SessionUpdate>, room: usize) -> String {
     updates.iter().for_each(|update| transcript.push(update));
     let line = |message: Message| match message {
         Message::User { text } => format!("user {text}"),
-        Message::Assistant(said) => {
-            let calls: Vec<_> = said.calls.iter().map(|call| call.name.as_str()).collect();
-            format!("assistant {}{}", said.text, calls.join(","))
+        Message::Assistant(reply) => {
+            let calls: Vec<_> = reply.calls.iter().map(|call| call.name.as_str()).collect();
+            format!("assistant {}{}", reply.text, calls.join(","))
         }
         Message::Tool { name, text, .. } => format!("tool {name} {text}"),
     };
@@ -64,8 +64,8 @@ fn elsewhere(updates: &[SessionUpdate]) -> String {
     let left = transcript.for_reader_elsewhere("custom:far");
     let text = |message: Message| match message {
         Message::User { text } => format!("> {text}"),
-        Message::Assistant(said) if said.text == LEFT_OUT => "-".to_owned(),
-        Message::Assistant(said) => said.text,
+        Message::Assistant(reply) if reply.text == LEFT_OUT => "-".to_owned(),
+        Message::Assistant(reply) => reply.text,
         Message::Tool { text, .. } => text,
     };
     left.messages(10_000).into_iter().map(text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join("|")
@@ -271,10 +271,10 @@ fn interrupted_thought_keeps_prompt() {
 
 #[test]
 fn text_like_an_ending_does_not_end_turn() {
-    for said in ["❌ Tests fail", "The order was cancelled", "Cancelled.", "The answer was cut off"] {
+    for reply in ["❌ Tests fail", "The order was cancelled", "Cancelled.", "The answer was cut off"] {
         let log = vec![
             prompt("one"),
-            chunk("m", said),
+            chunk("m", reply),
             prompt("two"),
             chunk("m", " by me"),
             called("c", "search.grep"),
@@ -282,7 +282,7 @@ fn text_like_an_ending_does_not_end_turn() {
             answer("second"),
         ];
         let expected = format!(
-            "user one\nassistant {said} by mesearch.grep\ntool search.grep (no result)\nuser two\nassistant second"
+            "user one\nassistant {reply} by mesearch.grep\ntool search.grep (no result)\nuser two\nassistant second"
         );
         assert_eq!(rendered(log, 10_000), expected);
     }

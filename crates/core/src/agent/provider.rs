@@ -71,10 +71,8 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     fn shut_down(&self) {}
 }
 
-/// One turn for an agent.
 #[derive(Debug, Clone)]
 pub struct AgentRequest {
-    /// Id of our session.
     pub session_id: String,
     /// The workspace; the agent's file access through us is limited to it.
     pub root: PathBuf,
@@ -87,7 +85,7 @@ pub struct AgentRequest {
     /// Limits of its file access through us.
     pub limits: AccessLimits,
     /// A command in the prompt may change when the agent asks: the user wrote it and is allowed to do so.
-    pub may_lower: bool,
+    pub may_change_approval_mode: bool,
 }
 
 /// A command that an agent offers in a session; sent as a prompt, `/name args`.
@@ -105,7 +103,6 @@ pub struct OfferedCommand {
 /// Code.
 const LOWERING: [&str; 5] = ["/allow-all", "/permissions", "/autopilot", "/yolo", "/mode"];
 
-/// Returns the command in a prompt that changes when the agent asks.
 pub fn lowering_command(prompt: &str) -> Option<&'static str> {
     let first = prompt.split_whitespace().next()?;
     LOWERING.into_iter().find(|command| command.eq_ignore_ascii_case(first))
@@ -120,7 +117,6 @@ pub struct AccessLimits {
     pub max_files: Option<u32>,
 }
 
-/// The session that hosts an agent.
 pub trait AgentHost: Approvals + Send + Sync {
     /// Adds an event to the session, in order.
     fn emit(&self, event: AgentEvent);
@@ -137,7 +133,6 @@ pub trait AgentHost: Approvals + Send + Sync {
     }
 }
 
-/// Events of a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "almost all are updates, and none is kept")]
 pub enum AgentEvent {
@@ -147,7 +142,6 @@ pub enum AgentEvent {
     Activity(Option<Activity>),
 }
 
-/// Outcome of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptOutcome {
     /// `Complete`, `Failed` or `Cancelled`.
@@ -185,7 +179,6 @@ pub fn end_turn(emit: &(dyn Fn(AgentEvent) + Sync), state: RunState, text: Strin
     PromptOutcome::new(state, text)
 }
 
-/// Emits the final status of a call.
 pub fn end_call(emit: &(dyn Fn(AgentEvent) + Sync), call_id: &str, status: ToolCallStatus) {
     emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call_id, status))));
 }

@@ -54,7 +54,6 @@ pub struct FrozenCommand {
     pub unpinned: Vec<String>,
 }
 
-/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct ContentDigest {
     /// Canonical and absolute.
@@ -103,7 +102,6 @@ impl FrozenCommand {
         (!words.is_empty()).then(|| format!("May run files that can still change: {}.", words.join(", ")))
     }
 
-    /// Returns the command line for bash.
     pub fn line(&self) -> String {
         let program = self.program.to_string_lossy();
         let called = self.called.as_deref().unwrap_or(&program);
@@ -139,7 +137,6 @@ mod tests {
         }
     }
 
-    /// Runs a command line in bash and returns its output.
     fn run(line: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");

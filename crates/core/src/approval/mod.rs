@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use ts_rs::TS;
 
-/// An agent's request for an approval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
     /// Id of the tool call; an unknown call is announced first.
@@ -35,7 +34,6 @@ impl ApprovalRequest {
     }
 }
 
-/// An option of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalOption {
@@ -50,7 +48,6 @@ pub struct ApprovalOption {
 /// The protocol's kinds of options. `Always` means this and similar requests from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum OptionKind {
     AllowOnce,
     AllowAlways,
@@ -61,7 +58,6 @@ pub enum OptionKind {
 }
 
 impl OptionKind {
-    /// Returns whether it denies.
     pub fn denies(self) -> bool {
         matches!(self, Self::RejectOnce | Self::RejectAlways)
     }
@@ -70,7 +66,6 @@ impl OptionKind {
 /// An approval as it is stored and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "fields without a comment are those of the request")]
 pub struct Approval {
     /// UUID.
     pub id: String,
@@ -88,7 +83,6 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<ApprovalCommand>,
     pub options: Vec<ApprovalOption>,
-    /// Its state.
     #[serde(flatten)]
     pub state: ApprovalState,
     /// Time of the request, in milliseconds since the epoch.
@@ -107,11 +101,9 @@ pub struct Approval {
     pub resumed: bool,
 }
 
-/// The subject of an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalSubject {
-    /// An action of an agent.
     #[default]
     Action,
     /// The first start of an agent in a workspace. The raw input is a `TrustQuestion`. Only a client on this computer
@@ -142,7 +134,6 @@ impl ApprovalSubject {
     }
 }
 
-/// State of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum ApprovalState {

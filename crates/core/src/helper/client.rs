@@ -46,7 +46,6 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         let name = command.get_program().to_string_lossy().into_owned();
         reduce_environment(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()));
         // Ctrl-C in a terminal is meant for this program, which may only stop an answer.
-        #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| {
             ModelError::Unavailable(format!(
@@ -123,7 +122,6 @@ impl<C: HelperCommand, R: HelperReport> HelperClient<C, R> {
         self.peer.process_id()
     }
 
-    /// Returns whether it accepts commands.
     pub fn is_running(&self) -> bool {
         let state = self.peer.state();
         !state.ended && !state.stopped && !state.killed

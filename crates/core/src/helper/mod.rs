@@ -7,7 +7,6 @@ mod peer;
 mod program;
 
 pub use client::HelperClient;
-#[cfg(unix)]
 pub use peer::signal_name;
 pub use peer::{
     HelperCommand, HelperLimits, HelperReport, InvalidLine, VERSION, next_report, read_messages, write_line,

@@ -32,13 +32,10 @@ pub(super) const CANCEL_CHECK: Duration = Duration::from_millis(20);
 /// Interval of checks whether the program has exited.
 pub(super) const EXIT_CHECK: Duration = Duration::from_millis(2);
 
-/// A command for a helper program.
 pub trait HelperCommand: Serialize {
-    /// Creates the command that cancels another one.
     fn cancel(id: u64) -> Self;
 }
 
-/// A report of a helper program.
 pub trait HelperReport: DeserializeOwned + Send + 'static {
     /// Returns the version of the program if this is its first report.
     fn version(&self) -> Option<&str>;
@@ -49,11 +46,9 @@ pub trait HelperReport: DeserializeOwned + Send + 'static {
     /// Returns whether this is the last report of its command.
     fn ends_command(&self) -> bool;
 
-    /// Creates the report of a command that failed.
     fn failed(id: u64, error: ModelError) -> Self;
 }
 
-/// Limits that depend on the helper program.
 #[derive(Debug, Clone, Copy)]
 pub struct HelperLimits {
     /// Maximum bytes of a line.
@@ -76,7 +71,6 @@ pub struct InvalidLine {
 }
 
 impl InvalidLine {
-    /// Returns the helper's answer to an invalid command.
     pub fn refusal(&self) -> ModelError {
         ModelError::Failed(match &self.error {
             Some(error) => format!("the helper program received an invalid command: {error}"),
@@ -380,7 +374,6 @@ pub(super) fn exit_reason(status: Option<ExitStatus>, log: &Log) -> String {
 }
 
 fn describe_status(status: ExitStatus) -> String {
-    #[cfg(unix)]
     if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
         return match signal_name(signal) {
             // Not sent by us: when memory runs out, the system kills the largest process.
@@ -395,7 +388,6 @@ fn describe_status(status: ExitStatus) -> String {
 }
 
 /// Returns the name of a common signal: `SIGKILL`.
-#[cfg(unix)]
 pub fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {
         libc::SIGABRT => "SIGABRT",
@@ -443,7 +435,6 @@ mod tests {
             read_messages(line.as_bytes(), 999, read).unwrap();
         }
     }
-    #[cfg(unix)]
     #[test]
     fn exit_reason_names_signal_and_best_line() {
         use std::os::unix::process::ExitStatusExt;

@@ -41,7 +41,6 @@ mod tests {
         assert_eq!(find_beside(&folder.path().join("openagents"), NAME), Some(helper));
     }
 
-    #[cfg(unix)]
     #[test]
     fn find_resolves_link_to_program() {
         let folder = tempfile::tempdir().unwrap();

@@ -17,7 +17,6 @@ pub struct HarmonyHeader {
     constrain: Option<Vec<u8>>,
 }
 
-/// A parsed header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HarmonyAddress {
     /// The purpose of the message.
@@ -45,7 +44,6 @@ pub enum HarmonyChannel {
     Foreign,
 }
 
-/// Roles other than the model's.
 const FOREIGN: [&str; 5] = ["user", "system", "developer", "tool", "functions."];
 
 const ASSISTANT: &str = "assistant";

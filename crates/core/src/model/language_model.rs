@@ -22,7 +22,6 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     /// Returns the display name: `GPTOSS 20B`.
     fn name(&self) -> String;
 
-    /// Returns its capabilities.
     fn capabilities(&self) -> Capabilities;
 
     /// Returns the context size in tokens, if known: after a load.
@@ -45,7 +44,6 @@ pub trait LanguageModel: Send + Sync + std::fmt::Debug {
     ) -> Result<StopReason, ModelError>;
 }
 
-/// Capabilities of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// It can call tools. Otherwise, no tools are offered to it.
@@ -59,7 +57,6 @@ pub struct Capabilities {
 /// Availability, with a remedy if unavailable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
-    /// Available.
     Ready,
     /// Unavailable for a reason that the user can act on: one sentence without a full stop.
     Unavailable(String),
@@ -68,7 +65,6 @@ pub enum Availability {
 /// Why a model did not answer. One sentence each, with the operand and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ModelError {
     #[error("Cancelled")]
     Cancelled,
@@ -100,7 +96,6 @@ pub enum ModelEvent {
     Preamble(String),
     /// A piece of the chain of thought; used only in the next request of the same turn.
     Reasoning(Reasoning),
-    /// A tool call, complete.
     ToolCall(CallRequest),
     /// Figures of the whole answer; the last event.
     Usage(Usage),
@@ -109,7 +104,6 @@ pub enum ModelEvent {
 /// Activity of a model. Shown live, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Activity {
     /// Waiting for another request to end.
     Waiting,
@@ -145,7 +139,6 @@ pub struct Usage {
 pub enum StopReason {
     /// The answer is complete.
     EndTurn,
-    /// The model waits for tool results.
     ToolCalls,
     /// The token limit or the end of the context was reached.
     MaxTokens,

@@ -41,7 +41,6 @@ pub trait LocalModels: Send + Sync + std::fmt::Debug {
 /// A command from the user. `id` is [`ModelCard::id`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the fields are those of the command's subject")]
 pub enum ModelCommand {
     /// Start or resume a download. `accept_licence`: the licence was shown and the user accepts it.
     Download {
@@ -50,39 +49,47 @@ pub enum ModelCommand {
         accept_licence: bool,
     },
     /// Pause a download and keep the partial file.
-    Pause { id: String },
+    Pause {
+        id: String,
+    },
     /// Stop a download and delete the partial file.
     #[serde(rename = "cancel")]
-    CancelDownload { id: String },
+    CancelDownload {
+        id: String,
+    },
     /// Verify a file against its manifest.
-    Verify { id: String },
+    Verify {
+        id: String,
+    },
     /// Download missing or damaged parts again.
-    Repair { id: String },
+    Repair {
+        id: String,
+    },
     /// Delete a model's files. A model added from elsewhere is only removed from the list.
-    Remove { id: String },
+    Remove {
+        id: String,
+    },
     /// Add a GGUF file without moving it.
-    Add { path: PathBuf },
-    /// Use this model from now on.
-    Use { id: String },
-    /// Load the model in use now.
+    Add {
+        path: PathBuf,
+    },
+    Use {
+        id: String,
+    },
     Load,
-    /// Unload it now.
     Unload,
-    /// Change some settings.
-    Configure { settings: SettingsChange },
+    Configure {
+        settings: SettingsChange,
+    },
 }
 
-/// State of the models.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelsSnapshot {
     /// gpt-oss-20b first, then the others by name.
     pub models: Vec<ModelCard>,
-    /// The settings.
     pub settings: ModelSettings,
-    /// Hardware of this machine.
     pub machine: MachineCard,
-    /// Download folder.
     pub folder: PathBuf,
 }
 
@@ -98,7 +105,6 @@ pub struct MachineCard {
     pub free_disk_bytes: u64,
 }
 
-/// State of one model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelCard {
@@ -110,9 +116,7 @@ pub struct ModelCard {
     pub path: Option<PathBuf>,
     /// Size of the file or of the download in bytes.
     pub size_bytes: Option<u64>,
-    /// Current status.
     pub status: ModelStatus,
-    /// Used when a prompt goes to the local model.
     pub in_use: bool,
     /// Reasons why it cannot run here or will run badly; one sentence each, worst first.
     pub warnings: Vec<String>,
@@ -126,7 +130,6 @@ pub struct ModelCard {
     pub usage: Option<Usage>,
     /// Result of the last hash check; `None` without a manifest.
     pub verified: Option<bool>,
-    /// Download offer of a catalog model.
     pub offer: Option<DownloadOffer>,
 }
 
@@ -134,20 +137,15 @@ pub struct ModelCard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct DownloadOffer {
-    /// Page of the model.
     pub source: String,
     /// `Apache-2.0`.
     pub licence: String,
-    /// URL of the licence text.
     pub licence_url: String,
-    /// The licence was accepted.
     pub licence_accepted: bool,
 }
 
-/// Status of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum ModelStatus {
     /// The file does not exist.
     NotDownloaded,
@@ -171,9 +169,8 @@ pub enum ModelStatus {
 
 /// Why a command was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum LocalModelsError {
-    #[error("there is no model {0}; `openagents models list` shows those there are")]
+    #[error("there is no model {0}; `openagents models list` lists the available ones")]
     Unknown(String),
     #[error("{model} is licensed under {licence} ({url}); accept the licence to download it")]
     Licence { model: String, licence: String, url: String },

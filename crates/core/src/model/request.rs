@@ -11,25 +11,25 @@ pub struct ModelRequest {
     pub instructions: String,
     /// The conversation, oldest first; ends with the user's message or a tool result.
     pub messages: Vec<Message>,
-    /// Tools that the model may call.
     #[serde(default)]
     pub tools: Vec<ToolSpec>,
-    /// Sampling options.
     #[serde(default)]
     pub options: ModelOptions,
 }
 
-/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Message {
-    /// The user's message, as typed.
-    User { text: String },
-    /// The model's message.
+    User {
+        text: String,
+    },
     Assistant(AssistantMessage),
     /// The result of a tool call: JSON or plain text.
-    Tool { call_id: String, name: String, text: String },
+    Tool {
+        call_id: String,
+        name: String,
+        text: String,
+    },
 }
 
 /// An answer of a model, possibly incomplete: reasoning, preambles, text and tool calls.
@@ -42,11 +42,9 @@ pub struct AssistantMessage {
     pub preamble: String,
     /// The answer.
     pub text: String,
-    /// Tool calls.
     pub calls: Vec<CallRequest>,
 }
 
-/// A tool call of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRequest {
     /// Globally unique.
@@ -57,7 +55,6 @@ pub struct CallRequest {
     pub arguments: Value,
 }
 
-/// A tool offered to a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Our name: `fs.list_dir`. A template that needs another form maps it both ways.
@@ -68,7 +65,6 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
-/// Sampling options of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ModelOptions {
     /// 0.0 (always the most likely token) to 2.0.
@@ -77,7 +73,6 @@ pub struct ModelOptions {
     pub top_p: f32,
     /// Maximum number of tokens including reasoning; `None` for the rest of the context.
     pub max_tokens: Option<u32>,
-    /// Reasoning effort.
     pub effort: ReasoningEffort,
     /// Makes sampling reproducible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,10 +86,8 @@ impl Default for ModelOptions {
     }
 }
 
-/// Reasoning effort of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum ReasoningEffort {
     Low,
     #[default]
@@ -149,12 +142,10 @@ impl Reasoning {
         Self(text.into())
     }
 
-    /// Appends a piece.
     pub fn push(&mut self, piece: &Self) {
         self.0.push_str(&piece.0);
     }
 
-    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

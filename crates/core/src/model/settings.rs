@@ -23,7 +23,7 @@ pub trait SettingsStore: Send + Sync + std::fmt::Debug {
 
 /// Reading or writing the settings failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the settings cannot be kept: {0}")]
+#[error("the settings cannot be saved: {0}")]
 pub struct SettingsError(pub String);
 
 /// Settings of the local model. Every version ignores unknown fields and uses defaults for missing ones.
@@ -36,7 +36,6 @@ pub struct ModelSettings {
     pub top_p: f32,
     /// `None` for no limit.
     pub max_tokens: Option<u32>,
-    /// Reasoning effort.
     pub effort: ReasoningEffort,
     /// Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never.
     pub idle_minutes: u32,
@@ -44,7 +43,6 @@ pub struct ModelSettings {
     pub preload: bool,
     /// Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b.
     pub model: Option<String>,
-    /// Accepted licences by model id.
     pub accepted_licences: Vec<String>,
 }
 
@@ -52,7 +50,6 @@ pub struct ModelSettings {
 /// other. The model in use and the licences have separate commands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the fields are those of the settings")]
 pub struct SettingsChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f32>,
@@ -92,7 +89,6 @@ impl Default for ModelSettings {
 }
 
 impl ModelSettings {
-    /// Returns the sampling options.
     pub fn options(&self) -> ModelOptions {
         ModelOptions {
             temperature: self.temperature,
@@ -141,7 +137,6 @@ impl ModelSettings {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct PromptOptions {
-    /// The model that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<NamedModel>,
     /// Sampling temperature, 0.0 to 2.0.
@@ -163,12 +158,10 @@ pub enum NamedModel {
     File(PathBuf),
     /// A model at an OpenAI-compatible address.
     Server {
-        /// Its name on the server.
         name: String,
         /// The base URL, or the short name of a known server; defaults to OpenAI's.
         #[serde(skip_serializing_if = "Option::is_none")]
         base_url: Option<String>,
-        /// The environment variable that holds the key.
         #[serde(skip_serializing_if = "Option::is_none")]
         key_variable: Option<String>,
     },

@@ -12,11 +12,8 @@ const GLUED: [&str; 4] = ["commentary", "analysis", "json", "code"];
 /// Maps the tool names of one request in both directions.
 #[derive(Debug)]
 pub struct WireNames {
-    /// Turns a name into a valid one.
     valid: fn(&str) -> String,
-    /// Our names by wire name.
     ours: BTreeMap<String, String>,
-    /// Wire names by our name.
     wire: BTreeMap<String, String>,
 }
 
@@ -58,7 +55,6 @@ impl WireNames {
         self.wire.get(name).cloned().unwrap_or_else(|| (self.valid)(name))
     }
 
-    /// Returns our name of an offered tool, by its name on the wire or by our own.
     pub fn ours(&self, name: &str) -> Option<String> {
         self.ours.get(name).cloned().or_else(|| self.wire.contains_key(name).then(|| name.to_owned()))
     }

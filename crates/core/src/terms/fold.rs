@@ -63,7 +63,6 @@ impl FoldedText {
         }
     }
 
-    /// Returns the folded text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -96,7 +95,6 @@ pub fn composed(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.nfkc().filter(|letter| !is_without_glyph(*letter)).map(straight).collect())
 }
 
-/// Folds the case of a word.
 pub fn fold_case(word: &str) -> Cow<'_, str> {
     if word.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(word);

@@ -139,7 +139,6 @@ pub fn translations_within(text: &str, language: Language) -> Vec<(String, &'sta
 
 /// A language of questions. Code is assumed to be English. The order matches the word tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Language {
     English,
     German,

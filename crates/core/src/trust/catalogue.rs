@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 pub struct Loader {
     /// The name that the user knows.
     pub name: &'static str,
-    /// The version that was examined.
     pub version: &'static str,
     /// The package, and the manual.
     pub source: &'static str,
@@ -26,7 +25,6 @@ pub struct CatalogueEntry {
     pub path: &'static str,
     /// Its purpose, for the user.
     pub does: &'static str,
-    /// The programs that load it.
     pub loaders: &'static [&'static Loader],
     pub(super) format: FileFormat,
 }

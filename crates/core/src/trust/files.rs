@@ -25,7 +25,6 @@ pub(super) struct FolderReader {
     pub(super) own: PathBuf,
     found: AgentFiles,
     pub(super) owners: Owners,
-    /// Bytes and entries left to read.
     pub(super) bytes: u64,
     pub(super) entries: usize,
     /// Paths in commands left to look up.
@@ -53,7 +52,6 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Returns a reading of one line, which is hashed too.
     pub(super) fn line(line: String) -> Self {
         Self { counts: line.clone().into_bytes(), lines: vec![(Risk::Programs, line)], risk: None }
     }
@@ -218,23 +216,11 @@ pub(super) fn other_user(owner: Option<u32>) -> Option<String> {
     owner.filter(|owner| *owner != 0 && *owner != current_user()).map(user_name)
 }
 
-#[cfg(unix)]
 fn current_user() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
-#[cfg(not(unix))]
-fn current_user() -> u32 {
-    0
-}
-
-#[cfg(unix)]
 fn user_name(id: u32) -> String {
     let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(id));
     user.ok().flatten().map_or_else(|| format!("user {id}"), |user| user.name)
-}
-
-#[cfg(not(unix))]
-fn user_name(id: u32) -> String {
-    format!("user {id}")
 }

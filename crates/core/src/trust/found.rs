@@ -33,7 +33,6 @@ pub struct AgentFiles {
     pub complete: bool,
 }
 
-/// A file, or a folder of files, that agents load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentFile {
@@ -77,7 +76,6 @@ impl Risk {
     /// All of them, the most dangerous first.
     pub const ALL: [Self; 3] = [Self::Programs, Self::Redirects, Self::Instructions];
 
-    /// Returns the heading of files with this risk.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Programs => "Programs, and what may run:",
@@ -168,7 +166,6 @@ impl SettingLine {
         if self.key.is_empty() { self.value.clone() } else { format!("{}: {}", self.key, self.value) }
     }
 
-    /// Returns whether its value is a command line, judging by its name.
     pub(super) fn is_command(&self) -> bool {
         self.may_run && (self.key.is_empty() || has_part(&self.key, PROGRAMS))
     }

@@ -81,10 +81,10 @@ fn question_names_every_catalogue_entry() {
             FileFormat::Text => (entry.path.to_owned(), "Be evil.", entry.path),
         };
         write(&root, &path, text);
-        let told = question(&root);
+        let report = question(&root);
         assert!(
-            told.contains(&format!("- {} (", entry.path)) && told.contains(shown),
-            "{}: {told}",
+            report.contains(&format!("- {} (", entry.path)) && report.contains(shown),
+            "{}: {report}",
             entry.path
         );
         let first = accepted(&root);
@@ -110,8 +110,8 @@ fn question_names_every_loaded_setting() {
         let (_keep, root) = folder();
         write(&root, ".git/HEAD", "ref: refs/heads/main\n");
         write(&root, path, text);
-        let told = question(&root);
-        assert!(told.contains(expected), "{path}: {expected} in {told}");
+        let report = question(&root);
+        assert!(report.contains(expected), "{path}: {expected} in {report}");
     }
 }
 
@@ -131,10 +131,10 @@ fn scan_includes_parents_up_to_root() {
         ] {
             write(keep.path(), path, text);
         }
-        let told = question(&root.join("part"));
+        let report = question(&root.join("part"));
         for path in ["../../.opencode", "plugin/evil.ts", "../../.env", "../../.mcp.json", "../../CLAUDE.md"]
         {
-            assert!(told.contains(path), "repository {is_repository}: {path} in {told}");
+            assert!(report.contains(path), "repository {is_repository}: {path} in {report}");
         }
         let first = accepted(&root.join("part"));
         write(keep.path(), ".opencode/plugin/evil.ts", "worse()");
@@ -143,7 +143,6 @@ fn scan_includes_parents_up_to_root() {
 }
 
 /// Needs the superuser: no other user may change the owner of a file.
-#[cfg(unix)]
 #[test]
 fn scan_names_other_owners() {
     use std::os::unix::fs::chown;
@@ -152,8 +151,8 @@ fn scan_names_other_owners() {
     if chown(keep.path().join(".opencode"), Some(1), None).is_err() {
         return;
     }
-    let told = question(&root);
-    assert!(told.contains("../.opencode") && told.contains("owned by daemon"), "{told}");
+    let report = question(&root);
+    assert!(report.contains("../.opencode") && report.contains("owned by daemon"), "{report}");
     let first = accepted(&root);
     chown(keep.path().join(".opencode"), Some(2), None).unwrap();
     assert_eq!(changed(&root, &first), ["../.opencode"]);
@@ -214,8 +213,8 @@ fn missing_hook_script_is_named_and_asks_again() {
         let (_keep, root) = folder();
         let hook = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}});
         write(&root, ".claude/settings.json", hook.to_string());
-        let told = question(&root);
-        assert!(told.contains("not found") && told.contains(expected), "{command}: {told}");
+        let report = question(&root);
+        assert!(report.contains("not found") && report.contains(expected), "{command}: {report}");
         let first = accepted(&root);
         if !expected.starts_with('$') {
             for folder in ["", "scripts"] {
@@ -280,9 +279,9 @@ fn settings_show_no_secrets() {
         ".mcp.json",
         r#"{"mcpServers": {"a": {"command": "a", "env": {"API_TOKEN": "ghp_0123456789abcdef"}}}}"#,
     );
-    let told = question(&root);
+    let report = question(&root);
     for secret in ["AIzaSyD", "hunter22", "npm_0123", "ghp_0123"] {
-        assert!(!told.contains(secret), "{secret} in {told}");
+        assert!(!report.contains(secret), "{secret} in {report}");
     }
     for shown in [
         "GEMINI_API_KEY",
@@ -292,6 +291,6 @@ fn settings_show_no_secrets() {
         "script-shell: ./evil.sh",
         "API_TOKEN",
     ] {
-        assert!(told.contains(shown), "{shown} in {told}");
+        assert!(report.contains(shown), "{shown} in {report}");
     }
 }

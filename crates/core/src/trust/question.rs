@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use ts_rs::TS;
 
-/// The title of the approval that asks the question.
 pub const TRUST_TITLE: &str = "Trust this folder?";
 
 /// The ids of its options.
@@ -18,8 +17,7 @@ pub const NOT_NOW: &str = "not-now";
 pub const NOT_WHOLE: &str = "This folder can't be trusted: some agent settings can't be shown in full. Remove or shorten the marked \
                              files, then send the prompt again.";
 
-/// Shown with a folder in which nothing was found.
-pub const NOTHING_KNOWN: &str = "Agents load nothing from this folder that OpenAgents knows of.";
+pub const NOTHING_KNOWN: &str = "OpenAgents knows of nothing that agents would load from this folder.";
 
 /// Maximum agents named for one file.
 const AGENTS: usize = 3;
@@ -58,7 +56,6 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl TrustQuestion {
-    /// Returns the question as plain lines.
     pub fn lines(&self) -> Vec<String> {
         let path = |path: &PathBuf| on_one_line(&path.to_string_lossy());
         let program = self.program.as_ref().map(|program| format!(" ({})", path(program)));
@@ -66,7 +63,7 @@ impl TrustQuestion {
         let start = format!("{agent}{} starts in {folder}", program.unwrap_or_default());
         let mut lines = vec![start];
         if self.decides_what_it_asks {
-            lines.push(format!("{agent} decides itself what it asks before it acts."));
+            lines.push(format!("{agent} may act without asking you."));
         }
         match self.deletes {
             0 => {}
@@ -139,10 +136,7 @@ mod tests {
         assert_eq!(question(false, 0).lines().len(), 2);
         assert_eq!(
             question(true, 1).lines()[1..3],
-            [
-                "Odd decides itself what it asks before it acts.",
-                "Odd deletes 1 session the next time it runs.",
-            ]
+            ["Odd may act without asking you.", "Odd deletes 1 session the next time it runs.",]
         );
         assert_eq!(question(false, 12).lines()[1], "Odd deletes 12 sessions the next time it runs.");
     }

@@ -56,8 +56,8 @@ const CLAUDE_HARMLESS: &str = "$schema alwaysThinkingEnabled attribution cleanup
 /// Lists that Claude Code itself extends in the user's own file.
 const CLAUDE_ANSWERS: &[&str] = &["allow", "ask", "deny"];
 
-/// Part of the path of the user's own file, even if a link leads to it or its name has letters of either case. No other
-/// character is equivalent to one of these.
+/// Part of the lower-case path of the user's own file, also behind links. No other character has one of these as its lower
+/// case.
 const OWN_PATH_PART: &str = ".local.j";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-/// Creates a folder inside a temporary folder.
 pub(super) fn folder() -> (tempfile::TempDir, PathBuf) {
     let keep = tempfile::tempdir().unwrap();
     let root = keep.path().canonicalize().unwrap().join("app");
@@ -26,7 +25,6 @@ pub(super) fn accepted(root: &Path) -> BTreeSet<String> {
     scan_folder(root).unwrap().accepted(Path::new("")).collect()
 }
 
-/// Returns the paths of the files that are new or have changed.
 pub(super) fn changed(root: &Path, accepted: &BTreeSet<String>) -> Vec<String> {
     let mut now = scan_folder(root).unwrap();
     let is_accepted = now.mark_changes(&[(PathBuf::new(), accepted.clone())]);
@@ -56,7 +54,7 @@ fn scan_lists_every_command() {
     write(&root, "AGENTS.md", "Be kind.");
     let found = scan_folder(&root).unwrap();
     assert!(found.complete);
-    let told: Vec<_> = found
+    let shown: Vec<_> = found
         .files
         .iter()
         .map(|file| {
@@ -64,7 +62,7 @@ fn scan_lists_every_command() {
             format!("{} ({:?}{counts})\n  {}", file.path, file.risk, file.says.join("\n  "))
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(shown.join("\n"), @r#"
     .claude/settings.json (Programs)
       hooks.PreToolUse.matcher: Bash
       hooks.PreToolUse.hooks.type: command
@@ -235,7 +233,6 @@ fn trust_ignores_claimed_worktree() {
     assert!(!covers(&root, &base.join("mine")));
 }
 
-#[cfg(unix)]
 #[test]
 fn hostile_files_neither_block_nor_escape() {
     use std::os::unix::{ffi::OsStringExt as _, fs::symlink};

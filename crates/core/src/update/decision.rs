@@ -8,7 +8,6 @@ use ts_rs::TS;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
-    /// The target.
     pub target: Target,
     /// Action of OpenAgents itself; absent if the target answers immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,9 +40,7 @@ pub enum Target {
     Inline,
     /// The local model.
     Gptoss,
-    /// Codex.
     Codex,
-    /// Claude Code.
     Claude,
     /// Another known agent, by id: `gemini`.
     Known(String),

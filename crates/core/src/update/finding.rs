@@ -10,7 +10,6 @@ use ts_rs::TS;
 /// A place that answers a goal, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 pub struct Finding {
-    /// Kind of the place.
     pub kind: FindingKind,
     /// Location.
     #[serde(flatten)]
@@ -30,7 +29,6 @@ pub struct Finding {
     pub why: String,
 }
 
-/// Kinds of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
@@ -40,14 +38,11 @@ pub enum FindingKind {
     Usage,
     /// Prose: a README, a manual, a comment.
     Text,
-    /// A past session.
     Session,
 }
 
-/// Location of a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, TS)]
 #[serde(untagged)]
-#[expect(missing_docs, reason = "the lines of the variants describe the fields")]
 pub enum Place {
     /// In a file of the workspace; the path is relative to it, with `/`.
     File { path: String },
@@ -55,7 +50,6 @@ pub enum Place {
     Session { provider: String, session_id: String },
 }
 
-/// Findings for a question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Findings {
     /// Best first; at most ten.

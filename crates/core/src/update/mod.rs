@@ -29,7 +29,6 @@ pub fn new_id() -> String {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SessionUpdate {
-    /// A prompt from the user.
     UserMessage(UserMessage),
     /// A part of an answer.
     AgentMessage(AgentMessage),
@@ -37,19 +36,13 @@ pub enum SessionUpdate {
     AgentThought(AgentThought),
     /// The current plan; replaces the previous one.
     Plan(PlanSnapshot),
-    /// The start of a tool call.
     ToolCall(ToolCall),
-    /// An update of an announced tool call.
     ToolCallUpdate(ToolCallUpdate),
-    /// The session's mode changed.
     Mode(ModeChange),
-    /// The session has a new title.
     Title(Title),
-    /// The routing decision for the preceding prompt.
     Routed(Decision),
     /// An approval or its new state; replaces an earlier one with the same id.
     Approval(Approval),
-    /// An update of a delegate's session, shown in the delegating session.
     Delegated(Delegated),
 }
 
@@ -58,7 +51,6 @@ pub enum SessionUpdate {
 pub struct Delegated {
     /// The `delegate.run` call of this session.
     pub parent_call_id: String,
-    /// The delegate's session, whose own log has the same update.
     pub child_session_id: String,
     /// Never a delegated update itself: nested delegates are shown in the delegate's session.
     pub update: Box<SessionUpdate>,
@@ -75,7 +67,6 @@ pub struct UserMessage {
     /// Name of the sending client.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The client's id for the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_id: Option<String>,
     /// Our id for the prompt, while queued and afterwards.
@@ -91,7 +82,6 @@ pub struct UserMessage {
 pub struct AgentMessage {
     /// Markdown.
     pub text: String,
-    /// Chunks with the same id belong to one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// Present on the final message of an exploration that ended with a summary.
@@ -137,7 +127,6 @@ impl AgentMessage {
 pub struct AgentThought {
     /// Markdown.
     pub text: String,
-    /// Chunks with the same id belong to one thought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// Sent by an agent after its turn was cancelled.
@@ -159,14 +148,11 @@ pub struct Title {
     pub title: String,
 }
 
-/// A plan and its progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanSnapshot {
     /// UUID of the plan; constant within a run.
     pub plan_id: String,
-    /// The goals of the run.
     pub goals: Vec<String>,
-    /// State of the run.
     pub state: RunState,
     /// One entry per op, in order of execution.
     pub entries: Vec<PlanEntry>,
@@ -198,7 +184,6 @@ impl RunState {
     }
 }
 
-/// One step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanEntry {
     /// Description for the user: `Read README.md:1-50`.
@@ -209,14 +194,12 @@ pub struct PlanEntry {
     pub op_id: String,
     /// xxh32 of the op's canonical JSON.
     pub op_hash: u32,
-    /// Name of the tool.
     pub tool: String,
     /// The error of a failed op, or `not run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// The protocol's three statuses of a plan entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryStatus {

@@ -34,7 +34,6 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// Source of an intent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentSource {
@@ -44,11 +43,9 @@ pub enum IntentSource {
     Fm,
     /// gpt-oss.
     Gptoss,
-    /// Another model.
     Model,
     /// The repository's description of itself.
     Readme,
-    /// No intent was found.
     #[default]
     None,
 }
@@ -85,26 +82,28 @@ impl Summary {
 /// A past session listed as recent work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 pub struct RecentWork {
-    /// Title of the session.
     pub title: String,
     /// `codex`, `claude-code`.
     pub provider: String,
-    /// Id given by its agent.
     pub session_id: String,
     /// Last change, in milliseconds since the epoch.
     pub updated_at: i64,
 }
 
-/// Evidence for a claim.
+/// Evidence for a claim: a place, with the line from 1 and its text, truncated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of a place, with the line from 1 and its text, truncated"
-)]
 pub enum Evidence {
-    /// A line of a file in the workspace.
-    File { path: String, line: u64, text: String },
+    File {
+        path: String,
+        line: u64,
+        text: String,
+    },
     /// A line of a past session; 0 if the evidence is the session's title.
-    Session { provider: String, session_id: String, line: u64, text: String },
+    Session {
+        provider: String,
+        session_id: String,
+        line: u64,
+        text: String,
+    },
 }

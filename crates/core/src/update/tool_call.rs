@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The start of a tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// Globally unique; the op id if the call belongs to a plan.
@@ -12,7 +11,6 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments, always an object.
     pub arguments: Map<String, Value>,
-    /// Hash of the op.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_hash: Option<u32>,
     /// Stage of a run that the call represents: `summary` on `fm.analysis`.
@@ -53,7 +51,6 @@ impl ToolCallDetails {
 /// The Agent Client Protocol's kinds of tool calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names are the protocol's")]
 pub enum ToolKind {
     Read,
     Edit,
@@ -67,7 +64,6 @@ pub enum ToolKind {
     Other,
 }
 
-/// A location in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Location {
     /// As named by the agent, usually absolute.
@@ -77,12 +73,10 @@ pub struct Location {
     pub line: Option<u32>,
 }
 
-/// A piece of a tool call's content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     /// Markdown as written by the agent, truncated to 64 KiB.
-    #[expect(missing_docs, reason = "the line above describes it")]
     Text { text: String },
     /// A change of a file.
     Diff {
@@ -117,9 +111,7 @@ pub enum ToolContent {
     },
 }
 
-/// An update of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolCallUpdate {
     pub call_id: String,
     pub status: ToolCallStatus,
@@ -137,7 +129,6 @@ impl ToolCallUpdate {
     }
 }
 
-/// Status of a tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ToolCallStatus {
@@ -160,7 +151,6 @@ pub enum ToolCallStatus {
         cut: Cut,
     },
     /// Failed, with one sentence that names the operand.
-    #[expect(missing_docs, reason = "the line above describes it")]
     Error { message: String },
 }
 

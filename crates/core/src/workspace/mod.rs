@@ -30,7 +30,6 @@ pub struct Workspace {
 /// A regular file opened below the workspace.
 #[derive(Debug)]
 pub struct BeneathFile {
-    /// The open file.
     pub file: File,
     /// Size in bytes at opening.
     pub size: u64,
@@ -40,7 +39,6 @@ pub struct BeneathFile {
 
 /// Why a directory cannot be a workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkspaceError {
     /// The path does not exist or is not a directory. The text is part of the interface.
     #[error("Invalid workspace: Path does not exist or is not a directory")]
@@ -53,7 +51,6 @@ pub enum WorkspaceError {
 
 /// Why a path is unusable. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum PathError {
     #[error("Path outside workspace: {0}")]
     Outside(String),
@@ -69,7 +66,6 @@ pub enum PathError {
 }
 
 impl PathError {
-    /// Converts an I/O error with its path.
     pub fn io(path: &str, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound(path.to_owned()),
@@ -85,7 +81,6 @@ impl PathError {
 }
 
 impl Workspace {
-    /// Opens a directory.
     pub fn open(path: &Path) -> Result<Self, WorkspaceError> {
         Self::open_for(path, std::env::home_dir())
     }
@@ -142,7 +137,6 @@ impl Workspace {
         let mut options = OpenOptions::new();
         options.read(true);
         // Non-blocking: opening a FIFO without a writer must not block.
-        #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
         let opened = self.dir.open_with(path, &options);
         let file = opened.map_err(|error| PathError::beneath(&shown, &error))?.into_std();
@@ -156,7 +150,6 @@ impl Workspace {
         Ok(BeneathFile { file, size: metadata.len(), modified: metadata.modified().ok() })
     }
 
-    /// Opens a folder of the workspace.
     pub fn open_dir(&self, path: &Path) -> Result<Dir, PathError> {
         let shown = Self::shown(path);
         self.dir.open_dir(path).map_err(|error| PathError::beneath(&shown, &error))
@@ -170,15 +163,9 @@ impl Workspace {
     }
 
     /// Returns the id of the user who owns the file, folder or link at `path`.
-    #[cfg(unix)]
     pub(crate) fn owner(&self, path: &Path) -> Option<u32> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         self.dir.symlink_metadata(path).ok().map(|known| cap_std::fs::MetadataExt::uid(&known))
-    }
-
-    #[cfg(not(unix))]
-    pub(crate) fn owner(&self, _path: &Path) -> Option<u32> {
-        None
     }
 
     /// Returns whether `path` is a regular file; false if it cannot be checked.
@@ -358,7 +345,6 @@ fn replace(
 
 /// The encoding that a byte order mark names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum MarkedEncoding {
     Utf8,
     Utf16Le,
@@ -411,5 +397,4 @@ pub fn decoded(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[path = "workspace_tests.rs"]
 mod tests;

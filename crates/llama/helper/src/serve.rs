@@ -59,7 +59,6 @@ pub fn serve() -> Result<(), ModelError> {
     Ok(())
 }
 
-/// The running and queued commands, for cancellation.
 type Running = Arc<Mutex<HashMap<u64, CancellationToken>>>;
 
 struct Reader {
@@ -101,7 +100,7 @@ impl Reader {
         let _ = self.jobs.send(Job { id, work, cancel, reports, asked: Instant::now() });
     }
 
-    /// Never blocks: a client that does not read can still cancel, and only loses answers to invalid lines.
+    /// Never blocks: a client that does not read can still cancel, and loses only the errors for invalid lines.
     fn report(&self, report: Report) {
         if self.reports.try_send(report).is_err() {
             tracing::warn!("the client does not read; a report is dropped");
@@ -232,12 +231,12 @@ mod tests {
     fn load_cancelled_at_end_drops_model() {
         let load = trap_tests::request(256);
         let model = trap_tests::loaded(&load);
-        let (reports, mut said) = mpsc::channel(QUEUED_REPORTS);
+        let (reports, mut reply) = mpsc::channel(QUEUED_REPORTS);
         let cancel = CancellationToken::new();
         cancel.cancel();
         let job = Job { id: 1, work: Work::Load(load.clone()), cancel, reports, asked: Instant::now() };
         let (_, jobs) = std::sync::mpsc::channel();
         assert_eq!(with_model(&model, &load, &job, &jobs).unwrap_err(), ModelError::Cancelled);
-        assert!(said.try_recv().is_err(), "it is not reported as loaded");
+        assert!(reply.try_recv().is_err(), "it is not reported as loaded");
     }
 }

@@ -45,13 +45,13 @@ fn compute(session: &mut Session<'_>, prompt: &[LlamaToken]) -> Result<usize, Mo
 
 fn greedy(session: &mut Session<'_>, tokens: usize) -> Vec<LlamaToken> {
     let mut sampler = LlamaSampler::chain([LlamaSampler::greedy()], true);
-    let mut said = Vec::new();
+    let mut reply = Vec::new();
     for _ in 0..tokens {
         let token = session.sample(&mut sampler);
-        said.push(token);
+        reply.push(token);
         session.append(token).unwrap();
     }
-    said
+    reply
 }
 
 #[test]
@@ -123,13 +123,13 @@ fn trap_prompt_may_exceed_batch_but_not_context() {
     let request = request(2_304);
     let model = loaded(&request);
     let mut session = model::open_session(&model, &request).unwrap();
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     let report = |progress| {
-        told.push(progress);
+        shown.push(progress);
         Ok(())
     };
     session.compute_prompt(&numbers(2_000), &CancellationToken::new(), report).unwrap();
-    assert!(told.len() > 4 && told.is_sorted() && told[0] == 0.0, "{told:?}");
+    assert!(shown.len() > 4 && shown.is_sorted() && shown[0] == 0.0, "{shown:?}");
     let refused = compute(&mut session, &numbers(2_304)).unwrap_err();
     assert_eq!(refused, ModelError::ContextOverflow { needed: 2_304, context: 2_304 });
     // The cache is still valid.

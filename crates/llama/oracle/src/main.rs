@@ -78,19 +78,19 @@ fn render(encoding: &HarmonyEncoding, request: &Value) -> Result<String> {
 }
 
 fn add(messages: &mut Vec<Message>, message: &Value) {
-    let said = text(&message["text"]);
+    let reply = text(&message["text"]);
     match message["role"].as_str() {
-        Some("user") => messages.push(Message::from_role_and_content(Role::User, said)),
+        Some("user") => messages.push(Message::from_role_and_content(Role::User, reply)),
         Some("tool") => {
             let author = Author::new(Role::Tool, format!("functions.{}", wire(&message["name"])));
-            let result = Message::from_author_and_content(author, said);
+            let result = Message::from_author_and_content(author, reply);
             messages.push(result.with_recipient("assistant").with_channel("commentary"));
         }
         _ => {
             let parts = [
                 ("analysis", text(&message["reasoning"])),
                 ("commentary", text(&message["preamble"])),
-                ("final", said),
+                ("final", reply),
             ];
             for (channel, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
                 messages.push(Message::from_role_and_content(Role::Assistant, part).with_channel(channel));

@@ -22,7 +22,6 @@ pub trait Vocabulary {
 
 /// A chat format: renders prompts and parses answers.
 pub trait ChatFormat: Send + Sync + std::fmt::Debug {
-    /// Returns whether tools are supported.
     fn tools(&self) -> bool;
 
     /// Renders a request into the tokens of a prompt.
@@ -42,7 +41,6 @@ pub trait AnswerParser: Send {
     fn finish(&mut self, end: Option<i32>, out: &mut Vec<ModelEvent>) -> Ending;
 }
 
-/// The end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// It has text or calls.
@@ -55,9 +53,8 @@ pub enum Ending {
 
 /// The reason messages can't be rendered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ChatError {
-    #[error("this file's vocabulary has no {0} where the {1} format needs it; use another file of the model")]
+    #[error("this file's vocabulary lacks {0}, which the {1} format requires; use another file of the model")]
     Vocabulary(String, &'static str),
     #[error("the chat template of this file cannot be used: {0}")]
     Template(String),

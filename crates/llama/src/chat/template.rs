@@ -23,7 +23,6 @@ const CHATML: &str = "{%- for message in messages -%}
     {{- '<|im_start|>assistant\\n' -}}
 {%- endif -%}";
 
-/// A template and its capabilities.
 #[derive(Debug, Clone)]
 pub struct TemplateFormat {
     source: String,
@@ -221,7 +220,7 @@ pub(super) fn alternating_messages(request: &ModelRequest, system: bool, shield:
     let mut turns: Vec<(&str, String)> = Vec::new();
     let mut say = |role: &'static str, text: String| match turns.last_mut() {
         _ if text.is_empty() => {}
-        Some((last, said)) if *last == role => *said = joined([said, &text]),
+        Some((last, reply)) if *last == role => *reply = joined([reply, &text]),
         _ => turns.push((role, text)),
     };
     say(if system { "system" } else { "user" }, request.instructions.clone());

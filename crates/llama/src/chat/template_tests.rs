@@ -82,11 +82,11 @@ impl Vocabulary for Letters {
 /// The prompt, with text from the user, tools and models between `⟦` and `⟧`.
 fn prompt(format: &TemplateFormat, request: &ModelRequest) -> String {
     let mut prompt = String::new();
-    let mut said = false;
+    let mut reply = false;
     for token in format.render(request, &Letters).unwrap() {
-        if (token > 0) != said {
-            said = token > 0;
-            prompt.push(if said { '⟦' } else { '⟧' });
+        if (token > 0) != reply {
+            reply = token > 0;
+            prompt.push(if reply { '⟦' } else { '⟧' });
         }
         prompt.push(char::from_u32(token.unsigned_abs()).unwrap());
     }
@@ -199,22 +199,22 @@ fn read_slowly(format: &TemplateFormat, answer: &str) -> String {
 }
 
 fn summary(out: &[ModelEvent], ending: Ending) -> String {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut thinking = false;
     for piece in out {
         let thinks = matches!(piece, ModelEvent::Reasoning(_));
         if thinks != thinking {
-            told.push(if thinks { '[' } else { ']' });
+            output.push(if thinks { '[' } else { ']' });
             thinking = thinks;
         }
         match piece {
-            ModelEvent::Text(text) | ModelEvent::Preamble(text) => told.push_str(text),
-            ModelEvent::Reasoning(text) => told.push_str(text.for_template()),
-            ModelEvent::ToolCall(call) => told.push_str(&format!(" {}{}", call.name, call.arguments)),
+            ModelEvent::Text(text) | ModelEvent::Preamble(text) => output.push_str(text),
+            ModelEvent::Reasoning(text) => output.push_str(text.for_template()),
+            ModelEvent::ToolCall(call) => output.push_str(&format!(" {}{}", call.name, call.arguments)),
             other => panic!("{other:?}"),
         }
     }
-    format!("{told} {ending:?}")
+    format!("{output} {ending:?}")
 }
 
 #[test]

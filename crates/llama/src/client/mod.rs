@@ -199,5 +199,4 @@ fn unexpected(report: &Report) -> ModelError {
 }
 
 #[cfg(test)]
-#[cfg(unix)]
 mod tests;

@@ -172,13 +172,13 @@ fn helper_start_can_be_cancelled() {
 #[test]
 fn idle_exit_is_reported() {
     let (engine, _folder) = helper("loaded", "done_");
-    let (tell, told) = mpsc::channel();
+    let (tell, shown) = mpsc::channel();
     engine.on_end(Arc::new(move || {
         let _ = tell.send(());
     }));
     load(&engine).unwrap();
     let process = engine.process_id().unwrap().to_string();
     assert!(Command::new("kill").args(["-9", &process]).status().unwrap().success());
-    told.recv_timeout(HANG).unwrap();
+    shown.recv_timeout(HANG).unwrap();
     assert_eq!(engine.loaded(), None);
 }

@@ -98,7 +98,6 @@ pub struct GgufError {
 
 /// A fault in a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum Fault {
     #[error(": {0}")]
     Unreadable(String),

@@ -104,7 +104,6 @@ impl Header {
 fn open(path: &Path) -> std::io::Result<File> {
     let mut options = File::options();
     options.read(true);
-    #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
     options.open(path)
 }

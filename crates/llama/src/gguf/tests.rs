@@ -13,8 +13,8 @@ fn parse(bytes: &[u8]) -> Result<Header, GgufError> {
 }
 
 fn refusal(bytes: &[u8]) -> String {
-    let told = parse(bytes).unwrap_err().to_string();
-    told.rsplit_once('/').unwrap().1.to_owned()
+    let shown = parse(bytes).unwrap_err().to_string();
+    shown.rsplit_once('/').unwrap().1.to_owned()
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn unusable_files_are_explained() {
         nested.extend(9_u32.to_le_bytes());
         nested.extend(1_u64.to_le_bytes());
     });
-    let told: Vec<String> = [
+    let shown: Vec<String> = [
         b"# A text file\n".as_slice(),
         b"",
         &bytes[..200],
@@ -72,7 +72,7 @@ fn unusable_files_are_explained() {
     .iter()
     .map(|bytes| refusal(bytes))
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(shown.join("\n"), @"
     a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
     a.gguf is not a GGUF file, whatever its name says; choose another file or download the model again
     a.gguf is cut off: it has 200 of at least 222 bytes; copy or download it again
@@ -110,8 +110,8 @@ fn claimed_lengths_allocate_nothing() {
 
 #[test]
 fn missing_file_is_named() {
-    let told = Header::from_file(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
-    assert!(told.starts_with("/nowhere/a.gguf: "), "{told}");
+    let shown = Header::from_file(Path::new("/nowhere/a.gguf")).unwrap_err().to_string();
+    assert!(shown.starts_with("/nowhere/a.gguf: "), "{shown}");
     let folder = tempfile::tempdir().unwrap();
     assert!(matches!(Header::from_file(folder.path()), Err(GgufError { fault: Fault::Unreadable(_), .. })));
 }
@@ -149,7 +149,6 @@ proptest! {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn pipes_and_devices_are_rejected_at_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,18 +8,18 @@ use serde_json::json;
 
 /// A request with this text in every untrusted place.
 fn request(text: &str) -> ModelRequest {
-    let said = || text.to_owned();
-    let call = |arguments| CallRequest { id: said(), name: said(), arguments };
+    let reply = || text.to_owned();
+    let call = |arguments| CallRequest { id: reply(), name: reply(), arguments };
     let answer = AssistantMessage {
         reasoning: Reasoning::new(text),
-        preamble: said(),
+        preamble: reply(),
         // The arguments of the second call could not be parsed.
         calls: vec![call(json!({text: text})), call(json!(text))],
         ..AssistantMessage::default()
     };
     let tool = ToolSpec {
-        name: said(),
-        description: said(),
+        name: reply(),
+        description: reply(),
         parameters: json!({
             "type": "object",
             "description": text,
@@ -27,13 +27,13 @@ fn request(text: &str) -> ModelRequest {
         }),
     };
     ModelRequest {
-        instructions: said(),
+        instructions: reply(),
         messages: vec![
-            Message::User { text: said() },
-            Message::Assistant(AssistantMessage { text: said(), ..AssistantMessage::default() }),
-            Message::User { text: said() },
+            Message::User { text: reply() },
+            Message::Assistant(AssistantMessage { text: reply(), ..AssistantMessage::default() }),
+            Message::User { text: reply() },
             Message::Assistant(answer),
-            Message::Tool { call_id: said(), name: said(), text: said() },
+            Message::Tool { call_id: reply(), name: reply(), text: reply() },
         ],
         tools: vec![tool],
         ..ModelRequest::default()

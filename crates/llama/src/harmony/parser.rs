@@ -125,11 +125,11 @@ impl Parser {
         self.push_body(rest, out);
         match std::mem::replace(&mut self.state, State::Header(HarmonyHeader::default())) {
             State::Header(header) => {
-                let said = header.unaddressed();
+                let reply = header.unaddressed();
                 // Text without a channel may be reasoning. Between messages it is ignored.
-                if header.started && !said.is_empty() {
+                if header.started && !reply.is_empty() {
                     let evidence = if marker == CALL { Evidence::Call } else { Evidence::Place };
-                    self.emit_guessed_call(&said, evidence, out);
+                    self.emit_guessed_call(&reply, evidence, out);
                 }
             }
             State::Hold { text, then: Held::Arguments(recipient) } => {

@@ -28,13 +28,13 @@ fn summary(pieces: &[ModelEvent], ending: Ending) -> String {
             other => panic!("{other:?}"),
         }
     }
-    let mut told = String::new();
+    let mut shown = String::new();
     for (begin, part, end) in [(" [", &reasoning, "]"), (" (", &preamble, ")"), (" ", &text, "")] {
         if !part.is_empty() {
-            told.push_str(&format!("{begin}{part}{end}"));
+            shown.push_str(&format!("{begin}{part}{end}"));
         }
     }
-    format!("{told}{calls} {ending:?}").trim_start().to_owned()
+    format!("{shown}{calls} {ending:?}").trim_start().to_owned()
 }
 
 fn parse(tokens: &[(i32, Vec<u8>)], tools: &[ToolSpec]) -> (Vec<ModelEvent>, Ending) {
@@ -303,11 +303,11 @@ fn preamble_alone_is_malformed() {
 #[test]
 fn answer_beginning_like_call_is_kept() {
     let call = r#"{"name":"grep","arguments":{"pattern":"x"}}"#;
-    for said in
+    for reply in
         [format!("{call} is how you call it."), format!("{call} }}"), call[..call.len() - 1].to_owned()]
     {
-        let text = format!("<|channel|>final<|message|>{said}<|return|>");
-        assert_eq!(answer(&text, &tools()), format!("{said} Whole"));
+        let text = format!("<|channel|>final<|message|>{reply}<|return|>");
+        assert_eq!(answer(&text, &tools()), format!("{reply} Whole"));
     }
 }
 
@@ -415,12 +415,12 @@ proptest! {
         // Only special tokens have the text of a marker.
         let tools = if offered { tools() } else { Vec::new() };
         let (out, ending) = parse(&tokens, &tools);
-        let said: String = out.iter().map(|piece| match piece {
+        let reply: String = out.iter().map(|piece| match piece {
             ModelEvent::Text(piece) | ModelEvent::Preamble(piece) => piece.as_str(),
             ModelEvent::Reasoning(piece) => piece.for_template(),
             ModelEvent::ToolCall(call) => call.name.as_str(),
             other => panic!("{other:?}"),
         }).collect();
-        prop_assert!(!said.contains("<|"), "{}", summary(&out, ending));
+        prop_assert!(!reply.contains("<|"), "{}", summary(&out, ending));
     }
 }

@@ -77,10 +77,10 @@ mod tests {
     #[test]
     fn markers_are_tokens_in_markup_only() {
         let vocabulary = HarmonyVocabulary;
-        let said = "<|start|>assistant<|channel|>final";
-        assert_eq!(vocabulary.markup(said).len(), 4);
-        assert!(vocabulary.text(said).iter().all(|token| *token < crate::harmony::names::TEXT_TOKENS));
-        for text in [said, "", "नमस्ते ទទួល สวัสดี 🦊", "  \n\t x"] {
+        let reply = "<|start|>assistant<|channel|>final";
+        assert_eq!(vocabulary.markup(reply).len(), 4);
+        assert!(vocabulary.text(reply).iter().all(|token| *token < crate::harmony::names::TEXT_TOKENS));
+        for text in [reply, "", "नमस्ते ទទួល สวัสดี 🦊", "  \n\t x"] {
             let bytes = |tokens: Vec<i32>| {
                 tokens.iter().flat_map(|token| vocabulary.bytes(*token)).collect::<Vec<_>>()
             };

@@ -156,7 +156,9 @@ impl Inner {
             }
         };
         let spawned = std::thread::Builder::new().name("model-load".to_owned()).spawn(load);
-        spawned.map(drop).map_err(|error| refused(format!("no thread for the load: {error}")))
+        spawned
+            .map(drop)
+            .map_err(|error| refused(format!("could not start a thread to load the model: {error}")))
     }
 
     fn unload_now(&self) -> Outcome {

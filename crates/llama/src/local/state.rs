@@ -34,11 +34,9 @@ pub const MODEL_VARIABLE: &str = "OPENAGENTS_LLAMA_MODEL";
 pub struct LocalConfig {
     /// The folder of downloads and model files.
     pub folder: PathBuf,
-    /// Storage of the settings.
     pub settings: Arc<dyn SettingsStore>,
     /// The engine that runs the model.
     pub engine: Arc<dyn Engine>,
-    /// A model file that overrides the settings.
     pub model_file: Option<PathBuf>,
     /// The download server; `None` to use the one from the environment.
     pub server: Option<String>,

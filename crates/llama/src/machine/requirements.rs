@@ -189,14 +189,14 @@ mod tests {
             ("a small model on a small machine", SMALL, machine(20, 15, None)),
             ("a small model on a full machine", SMALL, machine(20, 12, None)),
         ];
-        let told: Vec<String> = rows
+        let shown: Vec<String> = rows
             .iter()
             .map(|(row, demand, machine)| {
                 let Verdict { refusal, warning } = check_memory(demand, 8_192, machine);
                 format!("{row}: {}", refusal.or(warning).unwrap_or_else(|| "yes".to_owned()))
             })
             .collect();
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(shown.join("\n"), @"
     enough of everything: yes
     too small a machine: it needs a machine with 16.0 GB of memory, but this one has 15.9 GB; add a smaller model with `openagents models add FILE`
     just large enough, but slow: 24.0 GB of memory is recommended, but this machine has 16.0 GB: it may run slowly
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(disk_required(100), 100 + (1 << 30));
         assert_eq!(check_disk(GPT_OSS.file_bytes, 0, 25_000_000_000), None);
         assert_eq!(check_disk(GPT_OSS.file_bytes, 12_000_000_000, 13_000_000_000), None);
-        let told = check_disk(GPT_OSS.file_bytes, 0, 24_999_999_999).unwrap();
-        insta::assert_snapshot!(told, @"the download needs 25.0 GB of free disk space, but only 24.9 GB is free; delete some files or set OPENAGENTS_HOME to another disk");
+        let shown = check_disk(GPT_OSS.file_bytes, 0, 24_999_999_999).unwrap();
+        insta::assert_snapshot!(shown, @"the download needs 25.0 GB of free disk space, but only 24.9 GB is free; delete some files or set OPENAGENTS_HOME to another disk");
     }
 
     fn demand(gpt_oss_20b: bool, file_bytes: u64, context_length: u64) -> Demand {

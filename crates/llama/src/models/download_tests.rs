@@ -101,17 +101,17 @@ fn paused_download_resumes_after_restart() {
 #[test]
 fn bytes_before_stall_are_reported() {
     let tried = Try::new([Behavior::Drop(70_000), Behavior::Hold(100_000)]);
-    let (stop, mut told) = (CancellationToken::new(), Vec::new());
+    let (stop, mut shown) = (CancellationToken::new(), Vec::new());
     let stopped = tried.download_until(&stop, &mut |progress| {
         if let Progress::Bytes { done, .. } = progress {
-            told.push(done);
+            shown.push(done);
             if done == 170_000 {
                 stop.cancel();
             }
         }
     });
     assert_eq!(stopped, Err(DownloadError::Stopped));
-    assert!(told.contains(&70_000), "{told:?}");
+    assert!(shown.contains(&70_000), "{shown:?}");
 }
 
 #[cfg(target_os = "linux")]
@@ -245,18 +245,18 @@ fn errors_are_one_sentence() {
         ("a redirect off this machine without https", &[REDIRECT], &[]),
         ("a redirect on this machine", &[Behavior::Redirect("/elsewhere")], &["manifest.json"]),
     ];
-    let mut told = Vec::new();
+    let mut shown = Vec::new();
     for (row, behaviors, left) in rows {
         let tried = Try::new(behaviors.iter().cloned());
         let outcome =
             tried.download().map(|_| "is downloaded".to_owned()).unwrap_or_else(|error| error.to_string());
-        told.push(format!("{row}: {outcome}"));
+        shown.push(format!("{row}: {outcome}"));
         let files = tried.files().into_iter();
         let endings: Vec<_> =
             files.filter_map(|name| Some(name.split_once(".gguf.")?.1.to_owned())).collect();
         assert_eq!(endings, left, "{row}");
     }
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(shown.join("\n"), @"
     other names for the same bytes: is downloaded
     too much: GPTOSS 20B changed on the server during the download; download it again later
     too little: the connection to 127.0.0.1 failed (the response is too short); check the network and download again to resume

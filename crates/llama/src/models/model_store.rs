@@ -34,7 +34,6 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelFile {
     pub(crate) bytes: u64,
-    /// The header, or the reason the file is unusable.
     pub(crate) header: Result<Header, GgufError>,
     /// The expected properties, if it was downloaded.
     pub(crate) record: Option<FileRecord>,
@@ -170,7 +169,7 @@ mod tests {
             [write(elsewhere.path(), "tiny-chat.q4.GGUF", &small), elsewhere.path().join("gone.gguf")];
         let mut store = ModelStore::default();
         let entries = store.entries(folder.path(), &added);
-        let told: Vec<_> = entries
+        let output: Vec<_> = entries
             .iter()
             .map(|entry| {
                 let id = entry.id.strip_suffix(&hash(&entry.path)).map(|id| format!("{id}HASH"));
@@ -183,7 +182,7 @@ mod tests {
                 format!("{id} · {} · {file}", entry.name)
             })
             .collect();
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(output.join("\n"), @"
     gpt-oss-20b · GPTOSS 20B · no file
     adapter · adapter · cannot be used
     gone · gone · no file
@@ -214,7 +213,6 @@ mod tests {
         assert_eq!(by_id(&added[1]), reserved);
     }
 
-    #[cfg(unix)]
     #[test]
     fn non_utf8_name_hides_only_its_file() {
         use std::os::unix::ffi::OsStrExt;

@@ -6,7 +6,6 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Client, Response, StatusCode, Url, header, redirect};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Environment variable with the URL of another server.
 pub(crate) const SERVER_VARIABLE: &str = "OPENAGENTS_MODELS_URL";
 
 const SERVER: &str = "https://huggingface.co";

@@ -13,7 +13,6 @@ use std::{
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) body: Vec<u8>,
-    /// The name in the listing.
     pub(crate) name: String,
     pub(crate) commit: String,
     pub(crate) etag: String,

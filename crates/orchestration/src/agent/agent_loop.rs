@@ -16,13 +16,10 @@ use std::{path::PathBuf, sync::Arc};
 /// A model with tools that answers prompts.
 #[derive(Debug, Clone)]
 pub struct AgentLoop {
-    /// The model.
     pub model: Arc<dyn LanguageModel>,
     /// Options of every request.
     pub options: ModelOptions,
-    /// Tools that the model may call.
     pub tools: Toolbox,
-    /// Tools that write to the session themselves.
     pub session_tools: Vec<Arc<dyn SessionTool>>,
 }
 
@@ -31,7 +28,6 @@ pub struct AgentLoop {
 pub struct PromptRequest {
     /// The workspace; need not exist.
     pub root: PathBuf,
-    /// The prompt, from the user or a delegating agent.
     pub text: String,
     /// The part of the text that the user typed, if not all of it; attached text is not an instruction.
     pub words: Option<String>,
@@ -50,14 +46,11 @@ impl AgentLoop {
     }
 }
 
-// Tools that write to the session.
-
 /// A tool that opens its own row in the session and emits updates while it runs.
 pub trait SessionTool: Send + Sync + std::fmt::Debug {
     /// Returns the name on the wire: `gptoss.generate`.
     fn name(&self) -> &'static str;
 
-    /// Returns the description for a model.
     fn description(&self) -> &'static str;
 
     /// Returns the JSON schema of the arguments.
@@ -72,11 +65,8 @@ pub trait SessionTool: Send + Sync + std::fmt::Debug {
     fn call(&self, context: &SessionContext<'_>, arguments: Value) -> Result<String, ToolError>;
 }
 
-/// Context of a running session tool.
 #[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "it lends what is not its own")]
 pub struct SessionContext<'a> {
-    /// The workspace of the session.
     pub workspace: &'a Workspace,
     /// Id of its row; globally unique.
     pub call_id: &'a str,
@@ -95,18 +85,13 @@ pub struct SessionContext<'a> {
 /// The past sessions that a conversation has read and may repeat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HistoryRead {
-    /// None.
     #[default]
     Nothing,
-    /// Those of its workspace.
     Workspace,
     /// Those of other workspaces too.
     Everywhere,
 }
 
-// Tools for a model: their specs, and their results as text.
-
-/// Returns the session tools that the model may call.
 pub(super) fn offered(agent: &AgentLoop) -> Vec<Arc<dyn SessionTool>> {
     let model = agent.model.as_ref();
     agent.session_tools.iter().filter(|tool| tool.is_offered_to(model)).cloned().collect()

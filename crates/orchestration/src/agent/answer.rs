@@ -20,12 +20,10 @@ use std::{
     time::Instant,
 };
 
-/// A complete answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     /// Without the notes below it: the model reads it in the next request.
     pub(super) message: AssistantMessage,
-    /// The text that was shown.
     pub(super) shown: String,
     pub(super) stop: StopReason,
     pub(super) usage: Option<Usage>,
@@ -172,7 +170,7 @@ impl<'a> Reader<'a> {
 
     fn show(&mut self, activity: Activity) {
         let (kind, now) = (std::mem::discriminant(&activity), Instant::now());
-        let is_news = |(known, told)| known != kind || now.duration_since(told) >= ACTIVITY_EVERY;
+        let is_news = |(known, output)| known != kind || now.duration_since(output) >= ACTIVITY_EVERY;
         if self.activity.is_none_or(is_news) {
             self.activity = Some((kind, now));
             (self.emit)(AgentEvent::Activity(Some(activity)));

@@ -1,5 +1,6 @@
 //! Runs and reports the calls of one answer.
 
+use super::row::Row;
 use super::{
     agent_loop::{self, AgentLoop, HistoryRead, SessionContext, SessionTool},
     limits::{CALLS, RESULT_CHARS},
@@ -10,11 +11,11 @@ use openagents_core::{
     budget::Cancelled,
     model::{CallRequest, Message},
     parallel,
-    update::{Location, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolKind, new_id},
+    update::{ToolCallStatus, new_id},
     workspace::Workspace,
 };
-use openagents_tools::tool::{ToolError, ToolOutput, shown_name};
-use serde_json::{Map, Value};
+use openagents_tools::tool::{ToolError, ToolOutput};
+use serde_json::Value;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -127,93 +128,26 @@ impl CallRunner<'_> {
             emit: self.emit,
         };
         // Its updates are complete up to the panic, and its state is not used afterwards.
-        let said = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
+        let reply = catch_unwind(AssertUnwindSafe(|| tool.call(&context, call.arguments.clone())));
         let report = |text: &String| serde_json::from_str(text).is_ok_and(|report| is_from_model(&report));
-        if said.as_ref().is_ok_and(|said| said.as_ref().is_ok_and(report)) {
+        if reply.as_ref().is_ok_and(|reply| reply.as_ref().is_ok_and(report)) {
             self.has_history.store(true, Ordering::Relaxed);
         }
-        let said = said.unwrap_or_else(|_| {
+        let reply = reply.unwrap_or_else(|_| {
             let error = ToolError::ExecutionFailed(format!("{} stopped unexpectedly", tool.name()));
             end_call(self.emit, &id, ToolCallStatus::Error { message: error.to_string() });
             Err(error)
         });
-        said.map(|text| ToolOutput::whole(Value::String(text)))
+        reply.map(|text| ToolOutput::whole(Value::String(text)))
     }
 }
 
-/// Closes a row with the result of its call.
 fn closed(row: &Row<'_>, result: Result<ToolOutput, ToolError>) -> Result<ToolOutput, ToolError> {
     row.close(match &result {
         Ok(output) => ToolCallStatus::Completed { output: output.to_json(), cut: output.cut },
         Err(error) => ToolCallStatus::Error { message: error.to_string() },
     });
     result
-}
-
-// The row of a call in the session.
-
-/// A row that this crate opened.
-pub(super) struct Row<'a> {
-    id: String,
-    emit: &'a (dyn Fn(AgentEvent) + Sync),
-}
-
-impl<'a> Row<'a> {
-    pub(super) fn open(
-        emit: &'a (dyn Fn(AgentEvent) + Sync),
-        call: &CallRequest,
-        workspace: &Workspace,
-    ) -> Self {
-        // Models may repeat a call id; row ids must be unique.
-        let id = new_id();
-        emit(AgentEvent::Update(SessionUpdate::ToolCall(ToolCall {
-            call_id: id.clone(),
-            name: shown_name(&call.name).to_owned(),
-            arguments: call.arguments.as_object().cloned().unwrap_or_else(Map::new),
-            details: details(call, workspace),
-            ..ToolCall::default()
-        })));
-        Self { id, emit }
-    }
-
-    pub(super) fn close(&self, status: ToolCallStatus) {
-        end_call(self.emit, &self.id, status);
-    }
-}
-
-fn details(call: &CallRequest, workspace: &Workspace) -> ToolCallDetails {
-    let kind = match call.name.as_str() {
-        "search.grep" | "session.search" => Some(ToolKind::Search),
-        "fs.list_dir" | "content.get_span" | "session.list" | "session.read" => Some(ToolKind::Read),
-        "session.analyze" => Some(ToolKind::Think),
-        _ => None,
-    };
-    // Arguments that are not an object are shown unchanged.
-    let raw_input = Some(&call.arguments).filter(|given| !given.is_object()).cloned();
-    ToolCallDetails {
-        kind,
-        raw_input,
-        locations: location(call, workspace).into_iter().collect(),
-        ..Default::default()
-    }
-}
-
-/// Returns the location of a call. Only for tools that read the workspace: in other tools, a path may mean anything.
-fn location(call: &CallRequest, workspace: &Workspace) -> Option<Location> {
-    let keys: &[&str] = match call.name.as_str() {
-        "fs.list_dir" | "content.get_span" => &["path"],
-        "search.grep" => &["pathPrefix", "path_prefix"],
-        _ => return None,
-    };
-    let argument = |keys: &[&str]| keys.iter().find_map(|key| call.arguments.get(*key));
-    let path = workspace.resolve(argument(keys)?.as_str()?).ok()?;
-    let path = match Workspace::shown(&path).as_str() {
-        "." => workspace.root().to_path_buf(),
-        inside => workspace.root().join(inside),
-    };
-    let line = argument(&["startLine", "start_line"]).and_then(Value::as_u64);
-    let line = line.and_then(|line| u32::try_from(line).ok()).filter(|line| *line > 0);
-    Some(Location { path: path.to_string_lossy().into_owned(), line })
 }
 
 #[cfg(test)]
@@ -223,6 +157,7 @@ mod tests;
 #[cfg(test)]
 mod shown_tests {
     use super::*;
+    use crate::agent::row::details;
     use openagents_tools::builtin::testing::Bench;
     use serde_json::json;
 

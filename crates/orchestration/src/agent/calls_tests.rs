@@ -60,8 +60,8 @@ fn read_only_calls_run_in_parallel_in_order() {
         let tool = Meets { name, reads_only: true, met: &MET };
         agent.tools.registry = agent.tools.registry.with(Arc::new(tool));
     }
-    let told = run(&agent, &request(&bench));
-    let story = story(&told.updates);
+    let shown = run(&agent, &request(&bench));
+    let story = story(&shown.updates);
     assert!(story.starts_with("call #1 b {}\ncall #2 a {}\n"), "{story}");
     assert!(story.contains("end #1 \"b\"") && story.contains("end #2 \"a\""), "{story}");
     let asked = model.asked.lock().unwrap();
@@ -91,8 +91,8 @@ fn calls_with_effects_run_one_by_one() {
     let mut agent = agent(model);
     let tool = Meets { name: "writes", reads_only: false, met: &MET };
     agent.tools.registry = agent.tools.registry.with(Arc::new(tool));
-    let told = run(&agent, &request(&bench));
-    insta::assert_snapshot!(story(&told.updates), @r#"
+    let shown = run(&agent, &request(&bench));
+    insta::assert_snapshot!(story(&shown.updates), @r#"
     call #1 fs.list_dir {}
     end #1 []
     call #2 writes {}
@@ -148,8 +148,8 @@ fn panicking_session_tool_closes_its_row() {
         },
     ]);
     let agent = AgentLoop { session_tools: vec![Arc::new(PanicsInItsRow)], ..agent(model) };
-    let told = run(&agent, &request(&bench));
-    insta::assert_snapshot!(story(&told.updates), @r#"
+    let shown = run(&agent, &request(&bench));
+    insta::assert_snapshot!(story(&shown.updates), @r#"
     call #1 own {"word":"x"}
     error #1 Execution failed: own stopped unexpectedly
     message All the same.

@@ -41,10 +41,10 @@ struct Arguments {
     task_type: Option<TaskType>,
     /// The folder that it is about: the session's, or one inside it.
     workspace_root: Option<String>,
-    /// 0 (always the likeliest word) to 1; 0.7 unless a person chose otherwise.
+    /// 0 (always the likeliest word) to 1; 0.7 unless the user chose otherwise.
     #[schemars(range(min = 0.0, max = 1.0))]
     temperature: Option<f32>,
-    /// Maximum number of tokens; defaults to the person's setting, otherwise no limit.
+    /// Maximum number of tokens; defaults to the user's setting, otherwise no limit.
     #[schemars(range(min = 1))]
     max_tokens: Option<u32>,
 }

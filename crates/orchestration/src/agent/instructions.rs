@@ -22,10 +22,10 @@ pub fn instructions(name: &str, tools: Option<&Toolbox>) -> String {
         });
         text.push_str(" Paths are relative to the folder. Name the files that an answer rests on. When you know enough, answer without another call.");
         if !reads_history {
-            text.push_str(" You cannot read past sessions; the person can allow it in Settings → Privacy.");
+            text.push_str(" You cannot read past sessions; the user can allow it in Settings → Privacy.");
         } else if tools.history.is_limited() {
             text.push_str(
-                " You cannot read sessions of other folders; the person can allow a model on this computer to, in \
+                " You cannot read sessions of other folders; the user can allow a model on this computer to, in \
                  Settings → Privacy.",
             );
         }

@@ -28,7 +28,6 @@ pub(super) const ACTIVITY_EVERY: Duration = Duration::from_millis(100);
 
 /// Maximum number of calls per answer.
 pub(super) const CALLS: usize = 16;
-/// Length of one result.
 pub(super) const RESULT_CHARS: RangeInclusive<usize> = 1_000..=16_000;
 /// Maximum length of a folder name in the instructions, in characters.
 pub(super) const FOLDER_NAME_CHARS: usize = 100;
@@ -38,21 +37,18 @@ pub(super) const GENERATE_TIME: Duration = Duration::from_secs(30 * 60);
 /// `gptoss.generate`: maximum length of the findings for the task.
 pub(super) const GENERATE_FINDINGS_CHARS: usize = 8_000;
 
-/// Title: time limit of the model.
 pub(super) const TITLE_TIME: Duration = Duration::from_secs(10);
 /// Title: token limit, including reasoning.
 pub(super) const TITLE_TOKENS: u32 = 160;
-/// Title: sampling temperature.
 pub(super) const TITLE_TEMPERATURE: f32 = 0.1;
 /// Title: maximum length of the prompt in the request.
 pub(super) const TITLE_PROMPT_CHARS: usize = 1_000;
 /// Title: maximum length.
 pub(super) const TITLE_CHARS: usize = 60;
-/// Number of words in a model's title.
 pub(super) const TITLE_WORDS: RangeInclusive<usize> = 1..=8;
 /// Maximum number of citations opened per line; a looping model's answer has thousands.
 pub(super) const CITATIONS: usize = 200;
-/// Time limit for opening the citations of a turn; later ones are struck.
+/// Time limit for opening the citations of a turn; later ones are not checked.
 pub(super) const CITATIONS_TIME: Duration = Duration::from_secs(15);
 /// Lines before and after a cited span that also count.
 pub(super) const LINES_AROUND: u64 = 5;

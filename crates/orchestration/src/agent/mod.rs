@@ -15,6 +15,7 @@ pub mod inline;
 mod instructions;
 mod limits;
 mod model_agent;
+mod row;
 mod run;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -28,5 +29,4 @@ pub use model_agent::ModelAgent;
 pub use title::title;
 
 #[cfg(test)]
-#[path = "agent_tests.rs"]
 mod tests;

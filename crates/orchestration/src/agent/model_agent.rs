@@ -14,15 +14,12 @@ use std::sync::Arc;
 pub struct ModelAgent {
     /// Id of the provider, which is also its mode.
     pub id: String,
-    /// Display name.
     pub name: String,
     /// Prompts do not leave this machine.
     pub local: bool,
-    /// The model.
     pub model: Arc<dyn LanguageModel>,
     /// Options of every request.
     pub options: ModelOptions,
-    /// Tools that the model may call.
     pub tools: Toolbox,
 }
 
@@ -158,7 +155,7 @@ mod tests {
             transcript: Conversation::default(),
             resume: None,
             limits: AccessLimits::default(),
-            may_lower: false,
+            may_change_approval_mode: false,
         };
         let log = Arc::new(Log::default());
         let outcome = agent.prompt(&request, log.clone(), &CancellationToken::new());

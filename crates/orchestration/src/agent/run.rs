@@ -43,7 +43,6 @@ struct Run<'a> {
     deadline: Instant,
     /// Messages before this turn.
     earlier: Vec<Message>,
-    /// The prompt and the messages of this turn.
     turn: Vec<Message>,
     usage: Option<Usage>,
     cut_off: bool,
@@ -164,7 +163,7 @@ impl<'a> Run<'a> {
             // The checked folder may have been replaced by a link.
             Ok(Ok(opened)) if self.request.delegated && opened.root() != self.request.root => {
                 let root = self.request.root.display();
-                Err(Stop::Failed(format!("{root} is not the folder any more that the task was given for")))
+                Err(Stop::Failed(format!("{root} is no longer the folder that the task was given for")))
             }
             Ok(opened) => opened.map(Arc::new).map_err(|error| Stop::Failed(error.to_string())),
             Err(isolated::Lost::Cancelled) => Err(Stop::Cancelled),
@@ -212,7 +211,8 @@ impl<'a> Run<'a> {
                     let is_grounded = self.grounding.as_ref().is_some_and(Grounding::is_grounded);
                     if !is_grounded || answer.stop == StopReason::MaxTokens {
                         let name = self.agent.model.name();
-                        return Err(self.without_answer(format!("{name} gave no answer that they confirm")));
+                        return Err(self
+                            .without_answer(format!("{name} gave no answer that the places found support")));
                     }
                     held.into_inner().into_iter().for_each(self.emit);
                     return Ok(answer);
@@ -293,7 +293,6 @@ fn specs(agent: &AgentLoop, request: &PromptRequest, is_small: bool) -> Vec<Tool
     }
 }
 
-/// Returns the toolbox of an agent that offers tools.
 fn offered<'a>(agent: &'a AgentLoop, specs: &[ToolSpec]) -> Option<&'a Toolbox> {
     (!specs.is_empty()).then_some(&agent.tools)
 }

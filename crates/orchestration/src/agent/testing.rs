@@ -99,20 +99,20 @@ pub(crate) fn request(bench: &Bench) -> PromptRequest {
     }
 }
 
-pub(crate) struct Told {
+pub(crate) struct Recorded {
     pub(crate) outcome: PromptOutcome,
     pub(crate) updates: Vec<SessionUpdate>,
     pub(crate) activities: Vec<Option<Activity>>,
 }
 
-pub(crate) fn run(agent: &AgentLoop, request: &PromptRequest) -> Told {
+pub(crate) fn run(agent: &AgentLoop, request: &PromptRequest) -> Recorded {
     let events = Mutex::new(Vec::new());
     let outcome =
         agent.prompt(request, &CancellationToken::new(), &|event| events.lock().unwrap().push(event));
-    told(outcome, events.into_inner().unwrap())
+    recorded(outcome, events.into_inner().unwrap())
 }
 
-pub(crate) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
+pub(crate) fn recorded(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Recorded {
     let (mut updates, mut activities) = (Vec::new(), Vec::new());
     for event in events {
         match event {
@@ -120,7 +120,7 @@ pub(crate) fn told(outcome: PromptOutcome, events: Vec<AgentEvent>) -> Told {
             AgentEvent::Activity(activity) => activities.push(activity),
         }
     }
-    Told { outcome, updates, activities }
+    Recorded { outcome, updates, activities }
 }
 
 /// One line per update; chunks of one message are joined regardless of timing.

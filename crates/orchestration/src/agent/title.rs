@@ -10,7 +10,7 @@ use openagents_core::{
 };
 use std::sync::Arc;
 
-const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the person's message. \
+const INSTRUCTIONS: &str = "Give a title of three to five words to the conversation that begins with the user's message. \
     Reply with the title alone: no quotation marks, no full stop.";
 
 /// Returns a title for a prompt: from a local model in memory within 10 s, otherwise its first words. Blocks.
@@ -41,7 +41,6 @@ fn ask(prompt: &str, model: &Arc<dyn LanguageModel>, cancel: &CancellationToken)
     without_decoration(&answer)
 }
 
-/// Strips the decoration from a model's title.
 fn without_decoration(answer: &str) -> Option<String> {
     let line = answer.lines().map(str::trim).find(|line| !line.is_empty())?;
     let line = line.strip_prefix("Title:").unwrap_or(line);

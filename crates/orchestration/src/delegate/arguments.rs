@@ -206,7 +206,6 @@ mod tests {
     #[test]
     fn value_out_of_range_is_refused_by_name() {
         let bench = Bench::with(&[("a.rs", "")]);
-        #[cfg(unix)]
         std::os::unix::fs::symlink("/usr", bench.root().join("out")).unwrap();
         let rows = [
             (json!({}), "user_prompt is missing"),

@@ -1,6 +1,7 @@
 //! The tool `delegate.run`: hands a task to another agent, which works in a separate session.
 
 mod arguments;
+mod choice;
 mod delegator;
 mod tool;
 

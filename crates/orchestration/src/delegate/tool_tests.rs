@@ -72,7 +72,7 @@ impl Delegator for FakeDelegator {
     }
 }
 
-struct Told {
+struct Recorded {
     result: Result<String, ToolError>,
     story: String,
     /// The agent that was started.
@@ -80,7 +80,7 @@ struct Told {
 }
 
 /// `caller` is the calling model; `None` is the user.
-fn delegate(delegator: FakeDelegator, caller: Option<&str>, prompt: &str, arguments: Value) -> Told {
+fn delegate(delegator: FakeDelegator, caller: Option<&str>, prompt: &str, arguments: Value) -> Recorded {
     let delegator = Arc::new(delegator);
     run(&Delegate::new(delegator.clone()), &delegator, caller, prompt, arguments)
 }
@@ -91,7 +91,7 @@ fn run(
     caller: Option<&str>,
     prompt: &str,
     arguments: Value,
-) -> Told {
+) -> Recorded {
     run_in(&Bench::with(&[]), tool, delegator, caller, prompt, arguments)
 }
 
@@ -102,7 +102,7 @@ fn run_in(
     caller: Option<&str>,
     prompt: &str,
     arguments: Value,
-) -> Told {
+) -> Recorded {
     let events = Mutex::new(Vec::new());
     let emit = |event| events.lock().unwrap().push(event);
     let context = SessionContext {
@@ -120,7 +120,7 @@ fn run_in(
         AgentEvent::Activity(_) => None,
     });
     let provider = delegator.orders.lock().unwrap().first().map(|order| order.provider.clone());
-    Told { result, story: story(&updates.collect::<Vec<_>>()), provider }
+    Recorded { result, story: story(&updates.collect::<Vec<_>>()), provider }
 }
 
 /// A model that has read past sessions may repeat them in the task.
@@ -147,29 +147,29 @@ fn history_leaves_only_after_user_saw_it() {
             ..FakeDelegator::default()
         });
         let tool = Delegate::new(delegator.clone());
-        let told = run(&tool, &delegator, Some("custom:qwen"), "Fix it", arguments.clone());
-        assert_eq!(told.provider.as_deref(), expected, "{read:?} {arguments}");
+        let shown = run(&tool, &delegator, Some("custom:qwen"), "Fix it", arguments.clone());
+        assert_eq!(shown.provider.as_deref(), expected, "{read:?} {arguments}");
         assert_eq!(delegator.asked.lock().unwrap().len(), questions, "{read:?} {arguments}");
         if read == Everywhere {
-            assert!(told.result.unwrap().contains("stay on this computer"), "{arguments}");
+            assert!(shown.result.unwrap().contains("stay on this computer"), "{arguments}");
         }
     }
     // Text that stays on this machine needs no question.
     let here = FakeDelegator { read: Everywhere, ..FakeDelegator::default() };
-    let told =
+    let shown =
         delegate(here, Some("custom:qwen"), "Fix it", json!({"provider": "gptoss", "user_prompt": "Fix it"}));
-    assert_eq!(told.provider.as_deref(), Some("gptoss_20b"));
+    assert_eq!(shown.provider.as_deref(), Some("gptoss_20b"));
 }
 
 #[test]
 fn delegation_closes_row_with_report() {
     let arguments = json!({"provider": "claude_code", "user_prompt": "Rename it", "description": "A rename"});
-    let told = delegate(FakeDelegator::default(), None, "Rename it", arguments);
-    insta::assert_snapshot!(told.story, @r#"
+    let shown = delegate(FakeDelegator::default(), None, "Rename it", arguments);
+    insta::assert_snapshot!(shown.story, @r#"
     call #1 delegate.run {"provider":"claude_code","user_prompt":"Rename it","description":"A rename"}
     end #1 {"ok":true,"provider":"claude-code","dispatched":true,"session_id":"child","tool_call_id":"row","notes":"Done."}
     "#);
-    assert_eq!(told.provider.as_deref(), Some("claude-code"));
+    assert_eq!(shown.provider.as_deref(), Some("claude-code"));
 }
 
 #[test]
@@ -177,20 +177,20 @@ fn codex_run_delegates_to_codex() {
     let delegator = Arc::new(FakeDelegator::default());
     let tool = Delegate::to_codex(delegator.clone());
     assert!(!tool.schema().to_value()["properties"].as_object().unwrap().contains_key("provider"));
-    let told = run(&tool, &delegator, None, "", json!({"provider": "gptoss", "user_prompt": "Rename it"}));
-    assert!(told.story.starts_with(r#"call #1 codex.run {"provider":"codex""#), "{}", told.story);
-    assert_eq!(told.provider.as_deref(), Some("codex"));
+    let shown = run(&tool, &delegator, None, "", json!({"provider": "gptoss", "user_prompt": "Rename it"}));
+    assert!(shown.story.starts_with(r#"call #1 codex.run {"provider":"codex""#), "{}", shown.story);
+    assert_eq!(shown.provider.as_deref(), Some("codex"));
 }
 
 #[test]
 fn dry_run_starts_no_agent() {
-    let told =
+    let shown =
         delegate(FakeDelegator::default(), None, "", json!({"user_prompt": "Rename it", "dry_run": true}));
-    insta::assert_snapshot!(told.story, @r#"
+    insta::assert_snapshot!(shown.story, @r#"
     call #1 delegate.run {"user_prompt":"Rename it","dry_run":true}
     end #1 {"ok":true,"provider":"gptoss_20b","dispatched":false,"tool_call_id":"row","notes":"Dry run: GPTOSS 20B would start."}
     "#);
-    assert_eq!(told.provider, None);
+    assert_eq!(shown.provider, None);
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn delegation_chooses_agent() {
             None,
             "",
             "cursor",
-            Err("There is no provider cursor; available are codex, claude-code, gptoss_20b, custom:gem."),
+            Err("No agent has the id cursor; available are codex, claude-code, gptoss_20b, custom:gem."),
         ),
-        (all(), None, "", "local_fm", Err("There is no provider local_fm; available are")),
+        (all(), None, "", "local_fm", Err("No agent has the id local_fm; available are")),
         (
             without(&["codex", "custom:gem"]),
             None,
@@ -243,14 +243,14 @@ fn delegation_chooses_agent() {
     ];
     for (delegator, caller, prompt, provider, expected) in rows {
         let arguments = json!({"user_prompt": "Fix it", "provider": provider});
-        let told = delegate(delegator, caller, prompt, arguments);
-        let case = format!("{caller:?} {prompt:?} {provider}: {}", told.story);
+        let shown = delegate(delegator, caller, prompt, arguments);
+        let case = format!("{caller:?} {prompt:?} {provider}: {}", shown.story);
         match expected {
-            Ok(id) => assert_eq!(told.provider.as_deref(), Some(id), "{case}"),
+            Ok(id) => assert_eq!(shown.provider.as_deref(), Some(id), "{case}"),
             Err(part) => {
-                assert_eq!(told.provider, None, "{case}");
-                assert!(told.story.contains("error #1") && told.story.contains(part), "{case}");
-                let report: Value = serde_json::from_str(&told.result.unwrap()).unwrap();
+                assert_eq!(shown.provider, None, "{case}");
+                assert!(shown.story.contains("error #1") && shown.story.contains(part), "{case}");
+                let report: Value = serde_json::from_str(&shown.result.unwrap()).unwrap();
                 assert_eq!((&report["ok"], &report["dispatched"]), (&json!(false), &json!(false)), "{case}");
             }
         }
@@ -261,8 +261,8 @@ fn delegation_chooses_agent() {
 fn delegation_by_model_needs_user_choice() {
     let delegator = Arc::new(FakeDelegator { allows: Some("claude-code"), ..FakeDelegator::default() });
     let arguments = json!({"user_prompt": "Fix it", "provider": "claude-code"});
-    let told = run(&Delegate::new(delegator.clone()), &delegator, Some("gptoss_20b"), "Fix it", arguments);
-    assert_eq!(told.provider.as_deref(), Some("claude-code"));
+    let shown = run(&Delegate::new(delegator.clone()), &delegator, Some("gptoss_20b"), "Fix it", arguments);
+    assert_eq!(shown.provider.as_deref(), Some("claude-code"));
     let asked = delegator.asked.lock().unwrap();
     assert_eq!(asked[0].1, ["claude-code", "codex", "custom:gem"]);
     assert!(asked[0].0.starts_with("Fix it"), "{}", asked[0].0);
@@ -282,9 +282,9 @@ fn delegation_carries_findings() {
 fn task_is_not_delegated_to_caller() {
     for provider in ["gptoss", "gptoss_20b"] {
         let arguments = json!({"user_prompt": "Fix it", "provider": provider});
-        let told = delegate(FakeDelegator::default(), Some("gptoss_20b"), "Fix it", arguments);
-        assert_eq!(told.provider, None, "{}", told.story);
-        assert!(told.story.contains("GPTOSS 20B is already working on this"), "{}", told.story);
+        let shown = delegate(FakeDelegator::default(), Some("gptoss_20b"), "Fix it", arguments);
+        assert_eq!(shown.provider, None, "{}", shown.story);
+        assert!(shown.story.contains("GPTOSS 20B is already working on this"), "{}", shown.story);
     }
 }
 
@@ -293,22 +293,22 @@ fn invalid_arguments_close_the_row() {
     for arguments in
         [json!({}), json!({"user_prompt": ""}), json!("x"), json!({"user_prompt": "x", "max_files": -1})]
     {
-        let told = delegate(FakeDelegator::default(), None, "", arguments.clone());
-        assert!(told.story.contains("error #1 Invalid parameters: "), "{arguments}: {}", told.story);
-        assert!(matches!(told.result, Err(ToolError::InvalidParameters(_))), "{arguments}");
+        let shown = delegate(FakeDelegator::default(), None, "", arguments.clone());
+        assert!(shown.story.contains("error #1 Invalid parameters: "), "{arguments}: {}", shown.story);
+        assert!(matches!(shown.result, Err(ToolError::InvalidParameters(_))), "{arguments}");
     }
 }
 
 #[test]
 fn cancel_closes_the_row() {
-    let told = delegate(
+    let shown = delegate(
         FakeDelegator { cancels: true, ..FakeDelegator::default() },
         None,
         "",
         json!({"user_prompt": "x"}),
     );
-    assert!(told.story.ends_with("error #1 Cancelled"), "{}", told.story);
-    assert_eq!(told.result, Err(ToolError::Cancelled));
+    assert!(shown.story.ends_with("error #1 Cancelled"), "{}", shown.story);
+    assert_eq!(shown.result, Err(ToolError::Cancelled));
 }
 
 #[test]

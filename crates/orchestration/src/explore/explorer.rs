@@ -15,13 +15,11 @@ use std::{path::PathBuf, sync::Arc};
 pub struct Explorer {
     /// Tools and the data that they access.
     pub tools: Toolbox,
-    /// The default planner.
     pub planner: Arc<dyn Planner>,
     /// Models for planning and inference on request, best first.
     pub models: Vec<Arc<dyn LanguageModel>>,
 }
 
-/// A request for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExploreRequest {
     /// The workspace; need not exist.
@@ -32,7 +30,6 @@ pub struct ExploreRequest {
     pub plan_id: String,
     /// Note after the name in the repository line; set if a client's root had to be replaced.
     pub repository_note: Option<String>,
-    /// The planner.
     pub planner: PlannerChoice,
     /// The goal was typed as a prompt, so findings are sent to every client, not only to those that explore.
     pub answers_prompt: bool,
@@ -51,12 +48,10 @@ pub enum PlannerChoice {
     Model,
 }
 
-/// Outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExploreOutcome {
     /// `Complete`, `Failed` or `Cancelled`.
     pub state: RunState,
-    /// The summary.
     pub summary: Summary,
     /// Number of ops that ran, including failed ones.
     pub ops: usize,

@@ -6,11 +6,12 @@
 
 mod explorer;
 mod intent;
+mod model_intent;
+mod planning;
 mod run;
 mod summary;
 
 pub use explorer::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer, PlannerChoice};
 
 #[cfg(test)]
-#[path = "explore_tests.rs"]
 mod tests;

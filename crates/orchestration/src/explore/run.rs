@@ -1,12 +1,12 @@
 //! One run, from the plan to the final message.
 
 use super::{
-    explorer::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer, PlannerChoice},
-    intent::{self, Done, Intent},
+    explorer::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer},
+    intent::{self, Done},
     summary,
 };
 use crate::{
-    plan::{ModelPlanner, Op, OpKind, PlanError, PlanRequest, Planner, normalise},
+    plan::{Op, OpKind},
     survey::Survey,
 };
 use openagents_core::{
@@ -14,8 +14,8 @@ use openagents_core::{
     budget::Budget,
     isolated::{self, Lost},
     update::{
-        AgentMessage, EntryStatus, Findings, PlanEntry, PlanSnapshot, RunState, SessionUpdate, Summary,
-        ToolCall, ToolCallStatus, ToolCallUpdate, new_id,
+        AgentMessage, EntryStatus, Findings, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
+        ToolCallStatus, ToolCallUpdate, new_id,
     },
     workspace::Workspace,
 };
@@ -154,10 +154,10 @@ impl Run<'_> {
         if takes_long(&op.kind) {
             self.send_call(&op.id, ToolCallStatus::Started { progress: 0.0, note: None });
         }
-        let mut told = Instant::now();
+        let mut shown = Instant::now();
         let on_progress = |done: u64, total: u64| {
-            if total > 0 && done < total && told.elapsed() >= PROGRESS_EVERY {
-                told = Instant::now();
+            if total > 0 && done < total && shown.elapsed() >= PROGRESS_EVERY {
+                shown = Instant::now();
                 let progress = done as f64 / total as f64;
                 let note = Some(format!("processed {done}/{total}"));
                 self.send_call(&op.id, ToolCallStatus::Started { progress, note });
@@ -272,88 +272,5 @@ fn all_failed(done: &[Done]) -> Option<String> {
     match errors.first() {
         Some(first) if errors.len() == done.len() => Some(format!("Every step failed. The first: {first}")),
         _ => None,
-    }
-}
-
-// Plans a run and infers its intent, with rules or a model.
-
-impl Run<'_> {
-    pub(super) fn make_plan(&mut self, survey: &Arc<Survey>) -> Result<Vec<Op>, Stop> {
-        let choice = self.request.planner;
-        let by_rules = || self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey);
-        let ops = match self.explorer.model_for(choice) {
-            None if choice == PlannerChoice::Model => {
-                return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
-            }
-            None => by_rules()?,
-            Some(model) => {
-                let planner = Arc::new(ModelPlanner { model: model.clone() });
-                match self.ask_planner(planner, isolated::MODEL, survey) {
-                    Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
-                        tracing::warn!(reason, "the model made no plan; falling back to the rules");
-                        by_rules()?
-                    }
-                    other => other?,
-                }
-            }
-        };
-        self.plan.entries = ops.iter().map(pending).collect();
-        Ok(ops)
-    }
-
-    fn ask_planner(
-        &self,
-        planner: Arc<dyn Planner>,
-        limit: Duration,
-        survey: &Arc<Survey>,
-    ) -> Result<Vec<Op>, Stop> {
-        let cancel = self.cancel.child_token();
-        // An abandoned planner stops as well.
-        let _stops_it = cancel.clone().drop_guard();
-        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
-        let work = move |_: &_| {
-            let request = PlanRequest { goals: &goals, survey: &survey, cancel: &cancel };
-            planner.plan(&request).map(|kinds| normalise(kinds, &survey.workspace))
-        };
-        let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
-        // The planner may observe a cancel before the waiting thread.
-        let failed = |error: PlanError| match self.cancel.is_cancelled() {
-            true => Stop::Cancelled,
-            false => Stop::Failed(error.to_string()),
-        };
-        planned.map_err(failed)
-    }
-
-    /// Asks a model to answer the goals if one is in memory, or for the intent if history has none and a model was
-    /// requested. Failures are ignored: history and the repository also provide an intent.
-    pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
-        let answers = !survey.findings.findings.is_empty();
-        let choice = match self.request.planner {
-            PlannerChoice::Heuristic if answers => PlannerChoice::Auto,
-            choice => choice,
-        };
-        let model = self.explorer.model_for(choice)?.clone();
-        if !answers && intent::from_sessions(done).is_some() {
-            return None;
-        }
-        let cancel = self.cancel.child_token();
-        let _stops_it = cancel.clone().drop_guard();
-        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
-        let work = move |_: &_| match answers {
-            true => intent::answer(model.as_ref(), &survey, &goals, &cancel),
-            false => intent::infer(model.as_ref(), &survey, &cancel),
-        };
-        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
-    }
-}
-
-fn pending(op: &Op) -> PlanEntry {
-    PlanEntry {
-        content: op.text.clone(),
-        status: EntryStatus::Pending,
-        op_id: op.id.clone(),
-        op_hash: op.kind.hash(),
-        tool: op.kind.tool().to_owned(),
-        error: None,
     }
 }

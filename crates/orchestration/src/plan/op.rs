@@ -27,21 +27,27 @@ impl Op {
 /// The kinds of steps and their parameters. An absent parameter means the tool's default.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(tag = "op", rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the parameters are those of the tools of the same name")]
 pub enum OpKind {
     /// Lists past sessions.
-    SessionList { provider: Option<Provider>, top_k: Option<usize> },
+    SessionList {
+        provider: Option<Provider>,
+        top_k: Option<usize>,
+    },
     /// Searches past sessions.
-    SessionSearch { pattern: String, provider: Option<Provider> },
-    /// Reads one past session.
-    SessionRead { session_id: String, provider: Provider },
+    SessionSearch {
+        pattern: String,
+        provider: Option<Provider>,
+    },
+    SessionRead {
+        session_id: String,
+        provider: Provider,
+    },
     /// Sums up past sessions; without ids the recent ones of this workspace.
     SessionAnalyze {
         #[serde(default)]
         session_ids: Vec<String>,
         provider: Option<Provider>,
     },
-    /// Lists a directory.
     ListDir {
         path: String,
         #[serde(default)]
@@ -74,7 +80,6 @@ fn last_line() -> u64 {
 }
 
 impl OpKind {
-    /// Returns an analysis of the recent sessions of the workspace.
     pub fn analyze_recent() -> Self {
         Self::SessionAnalyze { session_ids: Vec::new(), provider: None }
     }
@@ -149,9 +154,6 @@ impl OpKind {
     }
 }
 
-// Parses the plan of a model: JSON objects with an `op`, in a list or in sequence.
-
-/// A parsed plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct JsonPlan {
     /// The steps, neither de-duplicated nor truncated.
@@ -183,8 +185,6 @@ pub(super) fn parse_json_plan(text: &str) -> JsonPlan {
     }
     plan
 }
-
-// Bounds and cleans up planned steps.
 
 /// Maximum number of steps; an analysis of the sessions may be added.
 const MAX_OPS: usize = 5;

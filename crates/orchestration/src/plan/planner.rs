@@ -20,10 +20,8 @@ pub trait Planner: Send + Sync + std::fmt::Debug {
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Vec<OpKind>, PlanError>;
 }
 
-/// Input of a planner.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanRequest<'a> {
-    /// The user's goals.
     pub goals: &'a [String],
     /// The workspace and its history.
     pub survey: &'a Survey,
@@ -40,18 +38,14 @@ pub enum PlanError {
         /// Number of dropped lines.
         dropped: usize,
     },
-    /// The planner is unavailable.
     #[error("no plan: {0}")]
     Unavailable(String),
 }
 
-// The planner without a model: uses the goals, the repository's description and titles of past sessions.
-
-/// Plans by rules.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeuristicPlanner;
 
-/// Time limit for titles, which take that long only if many sessions were never listed. The plan is the
+/// Time limit for titles, reached only if many sessions are not cached. The plan is the
 /// first thing that the user sees, but with a shorter limit a busy machine would plan differently.
 const LOOK_AT_HISTORY: Duration = Duration::from_millis(250);
 
@@ -141,12 +135,9 @@ pub(super) fn recent_titles(request: &PlanRequest<'_>) -> Option<Vec<String>> {
     known.then(|| listing.rows.into_iter().filter_map(|row| row.title).collect())
 }
 
-// The planner that uses a model.
-
 /// Plans by asking a model for a JSON array of steps.
 #[derive(Debug, Clone)]
 pub struct ModelPlanner {
-    /// The model.
     pub model: Arc<dyn LanguageModel>,
 }
 
@@ -172,9 +163,9 @@ impl Planner for ModelPlanner {
         if let Availability::Unavailable(reason) = self.model.availability() {
             return Err(PlanError::Unavailable(reason));
         }
-        let said = complete(self.model.as_ref(), INSTRUCTIONS, prompt(request), request.cancel)
+        let reply = complete(self.model.as_ref(), INSTRUCTIONS, prompt(request), request.cancel)
             .map_err(|error| PlanError::Unavailable(error.to_string()))?;
-        let plan = parse_json_plan(&said);
+        let plan = parse_json_plan(&reply);
         if plan.ops.is_empty() { Err(PlanError::Empty { dropped: plan.dropped }) } else { Ok(plan.ops) }
     }
 }

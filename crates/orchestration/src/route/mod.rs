@@ -9,18 +9,18 @@ mod corpus_tests;
 mod named;
 mod phrases;
 mod prompt;
+mod situation;
 mod talk;
 mod work;
 mod worker;
 
-pub use crate::route::worker::{Candidate, Situation};
+pub use crate::route::situation::{Candidate, Situation};
 pub(crate) use worker::{Worker, worker};
 
 use named::Names;
 use openagents_core::update::{Decision, Inline, Target};
 use prompt::Prompt;
 
-/// A routed prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route<'p> {
     /// The target and the reason.
@@ -48,7 +48,6 @@ pub fn route<'p>(prompt: &'p str, situation: &Situation) -> Route<'p> {
     Route { decision, prompt }
 }
 
-/// Returns the route of a question.
 pub fn question() -> Decision {
     let reason = "Questions are answered by what is found in this folder and its past sessions.";
     Decision::inline(Inline::Find, reason.to_owned())

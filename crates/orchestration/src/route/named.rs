@@ -1,6 +1,6 @@
 //! Agents by name. A leading `@codex` chooses the agent; "use Codex" only proposes it.
 
-use super::{phrases::Phrases, prompt::Sentence, worker::Situation};
+use super::{phrases::Phrases, prompt::Sentence, situation::Situation};
 use openagents_core::update::Target;
 use regex::Regex;
 use std::sync::LazyLock;

@@ -3,7 +3,6 @@
 /// `use`, then phrases, separated by `|`, that match at the beginning; `…x` at the end, `…x…` anywhere.
 const TABLE: &str = include_str!("phrases.tsv");
 
-/// The phrases of one use, in all languages.
 #[derive(Debug)]
 pub(super) struct Phrases {
     starts: Vec<&'static str>,
@@ -46,7 +45,6 @@ impl Phrases {
             })
     }
 
-    /// Returns whether a text is exactly one of the phrases.
     pub(super) fn is(&self, text: &str) -> bool {
         self.starts.contains(&text)
     }

@@ -146,7 +146,6 @@ impl Devices {
         Ok((action, format!("{name} at {}: {}", info.address, scope.as_str())))
     }
 
-    /// Pairs the device of a request, and declines the other requests for the same code.
     async fn pair(&self, request: &str, name: &str, scope: Scope) -> Result<(), Fault> {
         let (token, id) = (new_token()?, uuid::Uuid::new_v4().to_string());
         let row = DeviceRow {

@@ -36,7 +36,6 @@ const ADDRESSES: usize = 1024;
 pub enum CodeRefusal {
     Wrong,
     Expired,
-    /// Another device has paired with this code.
     Used,
     /// Too many guesses or pending requests; retry after this time.
     SlowDown(Duration),

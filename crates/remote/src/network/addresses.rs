@@ -71,10 +71,8 @@ pub fn local_name(computer: &str) -> Option<String> {
 
 /// Returns a name as a host name label: lower case, with hyphens for other characters.
 pub(crate) fn label(name: &str) -> String {
-    let plain: String = name
-        .chars()
-        .map(|sign| if sign.is_ascii_alphanumeric() { sign.to_ascii_lowercase() } else { '-' })
-        .collect();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let short: String = plain.trim_matches('-').chars().take(50).collect();
     short.trim_matches('-').to_owned()
 }

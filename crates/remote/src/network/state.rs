@@ -22,9 +22,7 @@ pub struct NetworkState {
     pub lan: bool,
     /// The access of the iOS app.
     pub ios: IosAccess,
-    /// The name of this computer.
     pub computer: String,
-    /// The open ports.
     pub listeners: Vec<OpenListener>,
     /// SHA-256 of the authority's certificate, which phones install: `AB:CD:…`.
     pub fingerprint: Option<String>,
@@ -39,7 +37,6 @@ pub struct NetworkState {
 }
 
 impl NetworkState {
-    /// Returns the addresses of the open ports of one kind.
     pub fn addresses(&self, kind: Listener) -> impl Iterator<Item = SocketAddr> {
         let open = self.listeners.iter().filter(move |listener| listener.kind == kind);
         open.map(|listener| listener.address)
@@ -81,7 +78,6 @@ pub struct Network {
     /// The number of the last applied change of the switches.
     pub settled: watch::Sender<u64>,
     state: Mutex<Arc<NetworkState>>,
-    /// The authority, and the TLS configuration with a certificate that it has signed.
     pub tls: Mutex<Option<(Arc<Authority>, Arc<ServerConfig>)>>,
     watchers: Mutex<Vec<OnChange>>,
     ios: Mutex<CancellationToken>,

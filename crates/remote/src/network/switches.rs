@@ -11,7 +11,6 @@ const NAMES: usize = 16;
 
 const SETTING: &str = "network";
 
-/// Network settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkConfig {
     /// Whether to serve the page and ACP on the network, encrypted. `None`: as set by the user.

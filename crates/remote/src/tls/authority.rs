@@ -264,7 +264,6 @@ mod tests {
             read.subject().iter_common_name().next().unwrap().as_str().unwrap(),
             "OpenAgents on Ada's Mac"
         );
-        #[cfg(unix)]
         for name in AUTHORITY.iter().chain(&LEAF) {
             use std::os::unix::fs::PermissionsExt;
             let mode = fs::metadata(file(home.path(), name)).unwrap().permissions().mode();
@@ -359,7 +358,7 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let now = SystemTime::now();
             let (mut params, key) = (CertificateParams::default(), KeyPair::generate().unwrap());
-            params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+            params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Constrained(0));
             params.name_constraints = constraints;
             params.not_after = OffsetDateTime::from_unix_timestamp(seconds(now + AUTHORITY_LIFE)).unwrap();
             let other = params.self_signed(&key).unwrap();

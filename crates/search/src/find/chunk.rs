@@ -62,7 +62,6 @@ pub(super) fn chunks<'a>(lines: &[&'a str], extension: &str, is_code: bool) -> V
     chunks
 }
 
-/// Returns the names of a definition and its parent.
 fn names<'a>(definitions: &[Definition<'a>], at: usize) -> (&'a str, &'a str) {
     let inner = &definitions[at];
     let around = definitions[..at].iter().rev();
@@ -193,7 +192,6 @@ pub(super) fn is_c_like(extension: &str) -> bool {
     is_listed(extension, C_LIKE)
 }
 
-/// Returns the name that a line defines.
 pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
     let text = line.trim_start();
     if text.len() > LINE || text.starts_with(['*', '#']) || text.starts_with("//") {

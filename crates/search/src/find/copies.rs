@@ -13,7 +13,6 @@ use std::{
 
 // Names separated by `|`.
 
-/// Folders that hold copies.
 const COPY_FOLDERS: &str = "\
     vendor|vendored|third_party|third-party|thirdparty|external|externals|node_modules|tmp|temp";
 /// Words that mark a folder or a file as a copy.

@@ -25,7 +25,6 @@ const STEMS: usize = 50_000;
 pub(super) struct Hit {
     /// Byte offset.
     pub(super) at: usize,
-    /// Index of the alternative.
     pub(super) alternative: u16,
     pub(super) fit: Fit,
 }

@@ -3,18 +3,20 @@
 //!
 //! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
 
+mod boosts;
 mod chunk;
 mod copies;
 mod matcher;
 mod overview;
 mod query;
+mod reason;
 mod role;
 mod scan;
 mod score;
 mod select;
 
 use crate::{
-    find::score::Boosts,
+    find::boosts::Boosts,
     recall::{Recall, recall},
 };
 use copies::Copies;
@@ -46,7 +48,7 @@ const HISTORY: Duration = Duration::from_millis(700);
 const QUESTIONS: usize = 3;
 
 /// Hint for a question without a searchable word.
-const NOTHING_TO_SEARCH: &str = "a word that stands in the code, or the name of a file";
+const NOTHING_TO_SEARCH: &str = "a word that occurs in the code, or the name of a file";
 
 /// Hint for a question about past sessions if there are none.
 const NO_SESSIONS: &str = "a question about the code: no agent has left a session in this folder yet; \
@@ -56,7 +58,6 @@ const NO_SESSIONS: &str = "a question about the code: no agent has left a sessio
 const NO_SUCH_SESSION: &str = "other words: no past session in this folder matches; `openagents sessions search` \
                                looks in those of every folder";
 
-/// The sources of answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Sources<'a> {
     /// The code.

@@ -38,11 +38,11 @@ pub(super) fn is_asked_for(question: &str) -> bool {
 /// Returns the repository's description, then the beginning of the README if that is another text.
 pub(super) fn overview(workspace: &Workspace) -> Vec<Finding> {
     let Repository { description, readme, manifest, .. } = Repository::scan(workspace);
-    let readme = readme.filter(|path| description.as_ref().is_none_or(|said| said.path != *path));
-    let sentence = description.map(|said| {
-        let lines = if manifest.as_ref() == Some(&said.path) { 1 } else { LINES };
-        let why = format!("the project says of itself: “{}”", repository::plain(&said.text));
-        passage(workspace, said.path, said.line, lines, why)
+    let readme = readme.filter(|path| description.as_ref().is_none_or(|reply| reply.path != *path));
+    let sentence = description.map(|reply| {
+        let lines = if manifest.as_ref() == Some(&reply.path) { 1 } else { LINES };
+        let why = format!("the project says of itself: “{}”", repository::plain(&reply.text));
+        passage(workspace, reply.path, reply.line, lines, why)
     });
     let readme = readme.map(|path| {
         let start = repository::introduction(workspace, &path);

@@ -44,12 +44,10 @@ pub(super) struct Alternative {
     pub(super) origin: Origin,
 }
 
-/// Origin of an alternative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The question's word or its translation.
     Asked,
-    /// A synonym.
     Synonym,
     /// Consecutive words joined to one name.
     Phrase,
@@ -64,7 +62,6 @@ pub(super) struct Wants {
 }
 
 impl FindQuery {
-    /// Parses a question in any of the six languages.
     pub(crate) fn parse(question: &str) -> Self {
         let language = Language::detect(question);
         let mut query = Self { wants: Wants::parse(question), ..Self::default() };
@@ -159,7 +156,6 @@ impl FindQuery {
         }
     }
 
-    /// Adds an English word with its synonyms.
     fn add_word(&mut self, word: &str, weight: f32) {
         let others = terms::synonyms(&Language::English.stem(word)).iter();
         let others = others.map(|other| ((*other).to_owned(), Origin::Synonym));
@@ -227,9 +223,8 @@ impl FindQuery {
 
 /// Weight of a name from code.
 const IDENTIFIER: f32 = 1.3;
-/// Weight of a quotation.
 const QUOTATION: f32 = 2.0;
-/// Weight of a word outside of the main clause; tuned like the numbers in `weights`.
+/// Weight of a word outside of the main clause; tuned like the constants in `matcher`.
 const ASIDE: f32 = 0.4;
 /// Weight of a possible cognate.
 const COGNATE: f32 = 0.8;

@@ -50,7 +50,6 @@ pub(super) struct ScannedFile {
     /// Weight of the best fit by alternative.
     pub(super) fits: Vec<(u16, f32)>,
     pub(super) in_path: InPath,
-    /// Of its text.
     pub(super) text_hash: u64,
 }
 
@@ -105,7 +104,6 @@ pub(super) fn scan(
     scanned
 }
 
-/// The beginning of a text file, decoded.
 pub(super) struct FileText {
     pub(super) text: Vec<u8>,
     modified: Option<SystemTime>,

@@ -3,6 +3,7 @@
 //! The function is BM25F (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009): occurrences in names,
 //! paths and text are weighted and added before saturation. A concept scores as its best alternative.
 
+use super::boosts::Boosts;
 use super::{
     chunk::{self, Chunk},
     matcher::{self, Bm25, Fit, Hit, Matcher, Stems},
@@ -10,12 +11,8 @@ use super::{
     role,
     scan::{self, Scan, ScannedFile},
 };
-use crate::recall::Recall;
-use openagents_core::{budget::Budget, parallel, text::cut_at_word, update::Finding, workspace::Workspace};
-use std::{
-    collections::{BTreeMap, HashMap},
-    path::Path,
-};
+use openagents_core::{budget::Budget, parallel, workspace::Workspace};
+use std::{collections::BTreeMap, path::Path};
 
 /// Number of files read a second time.
 const CANDIDATES: usize = 300;
@@ -35,7 +32,6 @@ pub(super) struct RankedFile {
     pub(super) score: f32,
     /// Best first.
     pub(super) chunks: Vec<RankedChunk>,
-    /// The complete text.
     pub(super) text: Vec<u8>,
     /// First and last line of every chunk, from 0, in order.
     pub(super) bounds: Vec<(usize, usize)>,
@@ -43,7 +39,6 @@ pub(super) struct RankedFile {
     pub(super) matched: Vec<u16>,
 }
 
-/// A chunk with its score.
 #[derive(Debug, Clone)]
 pub(super) struct RankedChunk {
     pub(super) score: f32,
@@ -148,7 +143,6 @@ struct ReadChunk {
     /// Bytes without indentation.
     bytes: f32,
     is_comment: bool,
-    /// A test next to the code that it tests.
     is_test: bool,
     hits: Vec<Hit>,
     /// Bit set of concepts by line, for lines with any.
@@ -377,7 +371,6 @@ fn is_test(symbol: &str) -> bool {
     })
 }
 
-/// Returns the weighted occurrences for a file's path, by alternative.
 fn in_path(file: &ScannedFile, alternatives: usize) -> Vec<f32> {
     let mut counts = vec![0.0; alternatives];
     for at in &file.in_path.name {
@@ -387,55 +380,4 @@ fn in_path(file: &ScannedFile, alternatives: usize) -> Vec<f32> {
         counts[*at as usize] += matcher::FOLDER;
     }
     counts
-}
-
-// Boosts files that matching sessions touched, and files edited since the last commit or checkout: users ask about
-// their current work.
-//
-// Git is not run, because it executes programs that a repository configures (filters, a file system monitor). File
-// times are nearly equivalent; edits made before the last commit but not committed are missed.
-
-/// Boost of a file edited by the best matching session.
-const SESSION_EDITED: f32 = 0.25;
-/// Boost of a file that the best matching session only read.
-const SESSION_READ: f32 = 0.1;
-/// Boost of an edited file; not tuned, because the benchmark projects are not repositories.
-const EDITED: f32 = 0.1;
-
-/// Maximum number of edited files to boost; if there are more, a program wrote them.
-const BY_HAND: usize = 100;
-
-/// Maximum length of a title in a reason, in characters.
-const TITLE: usize = 60;
-
-/// Score factor and addition to the reason, by path.
-#[derive(Debug)]
-pub(super) struct Boosts(HashMap<String, (f32, String)>);
-
-impl Boosts {
-    pub(super) fn new(scan: &Scan, recalled: &Recall) -> Self {
-        let edited = scan.files.iter().filter(|file| file.is_written_since && scan.written_since <= BY_HAND);
-        let note = "; written since the last commit or checkout";
-        let mut boosts: HashMap<String, (f32, String)> =
-            edited.map(|file| (file.path.clone(), (1.0 + EDITED, note.to_owned()))).collect();
-        for file in &recalled.files {
-            let (factor, note) = boosts.entry(file.path.clone()).or_insert((1.0, String::new()));
-            *factor *= 1.0 + file.score * if file.edited { SESSION_EDITED } else { SESSION_READ };
-            if let Some(title) = &file.session {
-                note.push_str(&format!("; touched by the session “{}”", cut_at_word(title, TITLE)));
-            }
-        }
-        Self(boosts)
-    }
-
-    pub(super) fn factor(&self, path: &str) -> f32 {
-        self.0.get(path).map_or(1.0, |(factor, _)| *factor)
-    }
-
-    /// Adds the boost to a finding's reason.
-    pub(super) fn explain(&self, finding: &mut Finding) {
-        if let Some((_, note)) = finding.path().and_then(|path| self.0.get(path)) {
-            finding.why.push_str(note);
-        }
-    }
 }

@@ -17,9 +17,9 @@ use std::collections::HashSet;
 /// Returns the finding; `None` if the session has no facts.
 pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> Option<Finding> {
     let (best, weight) = *ranked.facts.first()?;
-    let mut said = HashSet::new();
+    let mut reply = HashSet::new();
     let shown = ranked.facts.iter().filter(|(fact, other)| {
-        *other >= weight * limits::NEARLY && said.insert((fact.kind, fact.text.as_str()))
+        *other >= weight * limits::NEARLY && reply.insert((fact.kind, fact.text.as_str()))
     });
     let shown: Vec<&Seen> = shown.map(|(fact, _)| *fact).collect();
     let mut lines: Vec<&Seen> = shown.iter().copied().take(limits::FACTS).collect();

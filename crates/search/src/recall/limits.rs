@@ -3,7 +3,7 @@
 /// Sessions in an answer, and files of those sessions.
 pub(super) const FINDINGS: usize = 10;
 pub(super) const FILES: usize = 200;
-/// Sessions if only their time distinguishes them: the newest suffice.
+/// Maximum sessions for a question that names only a time: the newest suffice.
 pub(super) const ALIKE: usize = 40;
 /// Characters of a prompt, an answer or a command: two lines of a terminal.
 pub(super) const TEXT: usize = 200;
@@ -32,7 +32,7 @@ pub(super) const LEAST: f32 = 0.1;
 
 /// Minimum characters of a stem; shorter words have no other forms.
 pub(super) const STEM: usize = 4;
-/// Stems of this many characters match inside identifiers, and before a few arbitrary letters.
+/// Stems of this many characters match inside identifiers, and with up to `BEHIND` letters behind them.
 pub(super) const LONG: usize = 6;
 pub(super) const BEHIND: usize = 5;
 

@@ -9,6 +9,7 @@ mod limits;
 mod question;
 mod rank;
 mod scope;
+mod time_names;
 mod when;
 mod words;
 
@@ -42,9 +43,7 @@ pub struct SessionFile {
     pub path: String,
     /// Changed, not only read.
     pub edited: bool,
-    /// Title of the session.
     pub session: Option<String>,
-    /// Score of the session.
     pub score: f32,
 }
 

@@ -202,7 +202,6 @@ impl Ranking<'_> {
     }
 }
 
-/// Returns the weight of a word in a kind of fact.
 fn of_word(kind: Kind) -> f32 {
     match kind {
         Kind::Prompt { .. } => 1.0,

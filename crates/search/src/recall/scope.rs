@@ -131,7 +131,6 @@ mod tests {
         assert!(Scope::new("and/or").is_none());
     }
 
-    #[cfg(unix)]
     #[test]
     fn linked_paths_belong_to_workspace() {
         let folder = tempfile::tempdir().unwrap();

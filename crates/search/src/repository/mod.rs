@@ -28,9 +28,7 @@ pub struct Repository {
     pub name: Option<String>,
     /// One sentence with its location.
     pub description: Option<Description>,
-    /// Path of the README.
     pub readme: Option<String>,
-    /// Path of the manifest.
     pub manifest: Option<String>,
 }
 
@@ -42,19 +40,19 @@ impl Repository {
         let readme = README_NAMES.iter().find_map(|name| find(name));
         let manifest =
             manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
-        let said =
+        let reply =
             readme.as_deref().map(|path| readme::parse(&text_of(workspace, path), path)).unwrap_or_default();
         let declared = manifest
             .as_deref()
             .map(|path| manifest::parse(&text_of(workspace, path), path))
             .unwrap_or_default();
         Self {
-            name: said.heading.or(declared.name),
+            name: reply.heading.or(declared.name),
             // A README's introduction is written for people; a manifest's description is better than a slogan.
-            description: if said.introduces {
-                said.sentence.or(declared.description)
+            description: if reply.introduces {
+                reply.sentence.or(declared.description)
             } else {
-                declared.description.or(said.sentence)
+                declared.description.or(reply.sentence)
             },
             readme,
             manifest,
@@ -73,7 +71,7 @@ pub fn top_names(workspace: &Workspace) -> Vec<String> {
 
 /// Returns the line of a README's first sentence, from 1.
 pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
-    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |said| said.line)
+    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |reply| reply.line)
 }
 
 /// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
@@ -101,8 +99,8 @@ pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, Strin
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
 pub fn first_prose(markdown: &str) -> Option<String> {
-    let said = readme::parse(markdown, "").sentence?.text;
-    Some(without_controls(&said)).filter(|clean| !clean.is_empty())
+    let reply = readme::parse(markdown, "").sentence?.text;
+    Some(without_controls(&reply)).filter(|clean| !clean.is_empty())
 }
 
 /// Returns foreign text as one line without markup and terminal control characters.

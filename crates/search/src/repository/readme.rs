@@ -134,7 +134,6 @@ pub(super) const SENTENCE: usize = 200;
 /// A sentence with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// Plain text.
     pub text: String,
     /// Relative to the workspace.
     pub path: String,
@@ -143,7 +142,6 @@ pub struct Description {
 }
 
 impl Description {
-    /// Returns the location as evidence.
     pub fn evidence(&self) -> Evidence {
         Evidence::File { path: self.path.clone(), line: self.line, text: self.text.clone() }
     }
@@ -200,7 +198,7 @@ mod tests {
         for (text, heading, sentence) in rows {
             let readme = parse(text, "README.md");
             assert_eq!(readme.heading.as_deref(), heading, "{text}");
-            let found = readme.sentence.map(|said| (said.text, said.line));
+            let found = readme.sentence.map(|reply| (reply.text, reply.line));
             assert_eq!(found, sentence.map(|(text, line)| (text.to_owned(), line)), "{text}");
         }
     }

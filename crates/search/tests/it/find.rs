@@ -59,7 +59,6 @@ const CLIENT: &Files = &[
     ),
 ];
 
-/// A small server with a router.
 const SERVER: &Files = &[
     (
         "lib/router.js",

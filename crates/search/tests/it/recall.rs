@@ -6,7 +6,7 @@ use jiff::Zoned;
 use openagents_core::{CancellationToken, budget::Budget, update::Place};
 use openagents_search::recall::{Recall, recall};
 use openagents_transcripts::{
-    history::{ExcludedSessions, History, HistoryRoots, MemoryIndex, Provider},
+    history::{ExcludedSessions, History, HistoryRoots, MemoryListingCache, Provider},
     history_index::HistoryIndex,
 };
 use serde_json::{Value, json};
@@ -67,10 +67,9 @@ impl Shop {
         let roots = HistoryRoots::default()
             .with(Provider::Codex, base.join("codex"))
             .with(Provider::ClaudeCode, base.join("claude"));
-        Self { _folder: folder, base, history: History::new(roots, Arc::new(MemoryIndex::default())) }
+        Self { _folder: folder, base, history: History::new(roots, Arc::new(MemoryListingCache::default())) }
     }
 
-    /// Indexes the transcripts that there are.
     fn indexed(mut self) -> Self {
         let index = HistoryIndex::open(&self.base.join("home")).unwrap();
         index.update(&self.history, &CancellationToken::new(), &mut |_| true).unwrap();

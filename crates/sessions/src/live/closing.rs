@@ -80,10 +80,10 @@ pub(crate) fn final_messages(
 /// Returns a final message for each turn of a scope that has none, after a crash.
 fn crash_messages(work: &OpenWork, scope: &Scope) -> Vec<SessionUpdate> {
     let begun = work.turn(scope).map(|turn| match turn {
-        Part::Answer => "❌ OpenAgents ended before this answer was done.",
-        _ => "❌ OpenAgents ended before this exploration was done.",
+        Part::Answer => "❌ OpenAgents exited before this answer was done.",
+        _ => "❌ OpenAgents exited before this exploration was done.",
     });
-    let waiting = std::iter::repeat_n("❌ OpenAgents ended before this was begun.", work.waiting(scope));
+    let waiting = std::iter::repeat_n("❌ OpenAgents exited before this started.", work.waiting(scope));
     begun.into_iter().chain(waiting).map(|text| final_message(text, RunState::Failed)).collect()
 }
 

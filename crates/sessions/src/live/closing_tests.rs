@@ -175,8 +175,8 @@ fn load_withdraws_unanswered_approval() {
     let found = store.approval("approval of c").unwrap().unwrap();
     assert_eq!(found.approval.state, ApprovalState::Withdrawn);
     let log = store.updates_after("s", 3, 10).unwrap();
-    let told = log.iter().any(|stored| stored.update == approval("c", ApprovalState::Withdrawn));
-    assert!(told, "{log:?}");
+    let shown = log.iter().any(|stored| stored.update == approval("c", ApprovalState::Withdrawn));
+    assert!(shown, "{log:?}");
     // The work is closed only once.
     assert_eq!(load(&store, "s").unwrap().unwrap().last_seq, last);
 }
@@ -207,8 +207,8 @@ fn routed_turn_is_open_until_final_message() {
         })
     };
     let explored = || plan(RunState::Complete, &[EntryStatus::Completed]);
-    let answer = "❌ OpenAgents ended before this answer was done.";
-    let prompt = "❌ OpenAgents ended before this was begun.";
+    let answer = "❌ OpenAgents exited before this answer was done.";
+    let prompt = "❌ OpenAgents exited before this started.";
     assert_eq!(closed(vec![user("a", "c"), routed(Inline::Answer)]), [answer]);
     assert_eq!(closed(vec![user("a", "c"), user("b", "c"), routed(Inline::Find)]), [answer, prompt]);
     let log = vec![user("a", "c"), user("b", "c"), routed(Inline::Find), explored()];
@@ -220,8 +220,8 @@ fn routed_turn_is_open_until_final_message() {
 
 #[test]
 fn killed_answer_is_closed() {
-    let answer = "❌ OpenAgents ended before this answer was done.";
-    let prompt = "❌ OpenAgents ended before this was begun.";
+    let answer = "❌ OpenAgents exited before this answer was done.";
+    let prompt = "❌ OpenAgents exited before this started.";
     assert_eq!(closed(vec![user("a", "c"), chunk("m")]), [answer]);
     assert_eq!(closed(vec![user("a", "c"), chunk("m"), chunk("m"), user("b", "c")]), [answer, prompt]);
     let log = vec![user("a", "c"), chunk("m"), user("b", "c"), call("c", "search.grep")];
@@ -284,7 +284,7 @@ fn load_closes_call_behind_many_delegate_updates() {
         SessionUpdate::AgentMessage(message) => Some(message.text.as_str()),
         _ => None,
     });
-    assert_eq!(words.collect::<Vec<_>>(), ["❌ OpenAgents ended before this answer was done."]);
+    assert_eq!(words.collect::<Vec<_>>(), ["❌ OpenAgents exited before this answer was done."]);
 }
 
 #[test]

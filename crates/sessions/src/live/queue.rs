@@ -24,7 +24,6 @@ pub(crate) struct Queue {
 pub struct QueueState {
     /// Incremented with every change.
     pub changes: u64,
-    /// A turn is running.
     pub running: bool,
     /// The waiting turns, in queue order.
     pub queued: Vec<Queued>,

@@ -44,7 +44,6 @@ const TRANSCRIPT: u64 = 20_000;
 #[derive(Debug)]
 pub struct Session {
     id: Arc<str>,
-    /// The row as loaded.
     row: SessionRow,
     pub(super) store: Store,
     /// Receives the row after every change.
@@ -105,7 +104,6 @@ pub struct Failure {
 pub struct Head {
     /// Number of the last update; 0 if there is none.
     pub seq: u64,
-    /// A turn is running.
     pub running: bool,
     /// The last failure to write the log.
     pub failure: Option<Failure>,
@@ -137,7 +135,6 @@ impl Session {
         }
     }
 
-    /// Returns the session id.
     pub fn id(&self) -> &Arc<str> {
         &self.id
     }
@@ -147,7 +144,6 @@ impl Session {
         &self.row.cwd
     }
 
-    /// Returns the delegating session and call, for a delegate's session.
     pub fn parent(&self) -> Option<&Parent> {
         self.row.parent.as_ref()
     }
@@ -206,7 +202,6 @@ impl Session {
         stored.recv().unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Returns the pending approvals.
     pub fn approvals(&self) -> Vec<Approval> {
         self.lock().work.approvals().cloned().collect()
     }
@@ -416,7 +411,6 @@ impl Session {
         state.watchers.wake();
     }
 
-    /// Returns whether the session was deleted from the store.
     pub fn is_deleted(&self) -> bool {
         self.lock().deleted
     }
@@ -431,7 +425,6 @@ impl Session {
         Ok(run_blocking(rename).await.unwrap_or(Err(StoreError::Closed))?)
     }
 
-    /// Changes the marks of the session in the list.
     pub async fn mark(
         self: &Arc<Self>,
         change: impl FnOnce(&mut Marks) + Send + 'static,

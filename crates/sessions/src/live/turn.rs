@@ -27,7 +27,6 @@ const QUEUED_BYTES: usize = 4 << 10;
 /// Maximum characters of a title made from a prompt.
 const TITLE_CHARS: usize = 60;
 
-/// A turn to submit.
 #[derive(Debug)]
 pub struct TurnRequest {
     /// Written to the log on submission, so that every client sees the waiting prompt.
@@ -53,14 +52,10 @@ pub struct Queued {
     pub by: String,
 }
 
-/// The sender of a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sender {
-    /// Id of the connection.
     pub connection: String,
-    /// The client's name.
     pub client: String,
-    /// The client's own id for the prompt.
     pub prompt_id: Option<String>,
     /// The client can show a card to choose an agent.
     pub shows_cards: bool,
@@ -92,7 +87,6 @@ impl Sender {
 }
 
 impl TurnRequest {
-    /// Creates an explicitly requested exploration.
     pub fn exploration(root: PathBuf, goals: Vec<String>, note: Option<String>) -> Self {
         let name =
             root.file_name().map_or_else(|| root.display().to_string(), |n| n.to_string_lossy().into_owned());
@@ -135,7 +129,6 @@ impl TurnRequest {
         self
     }
 
-    /// Sets the options of the prompt.
     pub fn with_options(mut self, asked: PromptOptions) -> Self {
         if let Ok(Work::Prompt(Prompt { options, .. }) | Work::Choose(Choice { options, .. })) =
             &mut self.work
@@ -190,7 +183,6 @@ impl TurnRequest {
         }
     }
 
-    /// Sets the planner of an exploration.
     pub fn planned_by(mut self, planner: PlannerChoice) -> Self {
         if let Ok(Work::Exploration(request)) = &mut self.work {
             request.planner = planner;
@@ -198,7 +190,6 @@ impl TurnRequest {
         self
     }
 
-    /// Sets the name of the client that submits the turn.
     pub fn asked_by(mut self, client: &str) -> Self {
         client.clone_into(&mut self.queued.by);
         self
@@ -272,10 +263,8 @@ impl Turn {
     }
 }
 
-/// Resolves when the turn has ended.
 pub type Ticket = oneshot::Receiver<TurnEnd>;
 
-/// The outcome of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnEnd {
     /// `Complete`, `Failed` or `Cancelled`.
@@ -306,7 +295,6 @@ impl Asker {
 
 #[derive(Debug)]
 pub enum Work {
-    /// An exploration.
     Exploration(ExploreRequest),
     /// A prompt for a model or an agent.
     Prompt(Prompt),
@@ -320,7 +308,6 @@ pub enum Work {
     Card(Box<Card>),
 }
 
-/// The text of a prompt.
 #[derive(Debug, Clone)]
 pub struct PromptContent {
     /// The whole text, with attachments.
@@ -328,7 +315,7 @@ pub struct PromptContent {
     /// The part that the user wrote, if there are attachments. Attachments do not affect routing.
     pub words: Option<String>,
     /// A command in the prompt may change what an agent asks, because the sender may approve.
-    pub may_lower: bool,
+    pub may_change_approval_mode: bool,
 }
 
 impl PromptContent {
@@ -340,7 +327,7 @@ impl PromptContent {
 
 impl From<String> for PromptContent {
     fn from(text: String) -> Self {
-        Self { text, words: None, may_lower: false }
+        Self { text, words: None, may_change_approval_mode: false }
     }
 }
 

@@ -11,20 +11,33 @@ use std::time::Duration;
 /// Time for which an answer given while no agent was waiting applies to the same question.
 const APPLIES: Duration = Duration::from_secs(600);
 
-/// A change to an approval.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "it is boxed on its way to the writer")]
 pub(crate) enum ApprovalChange {
     /// An agent asks. An earlier answer to the same question that no agent received answers this one.
-    Ask { approval: Approval, agent_id: String },
+    Ask {
+        approval: Approval,
+        agent_id: String,
+    },
     /// The user answers. Applies if the approval has no answer, whether or not the agent still waits.
-    Answer { id: String, option_id: String, by: String, message: Option<String> },
+    Answer {
+        id: String,
+        option_id: String,
+        by: String,
+        message: Option<String>,
+    },
     /// The agent no longer waits. Applies if the approval is pending.
-    End { id: String, state: ApprovalState },
+    End {
+        id: String,
+        state: ApprovalState,
+    },
     /// The agent is resumed. Applies once, to a withdrawn approval whose answer the agent has not received.
-    Resume { id: String },
-    /// Resuming failed.
-    NotResumed { id: String },
+    Resume {
+        id: String,
+    },
+    NotResumed {
+        id: String,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,15 +48,12 @@ pub(crate) struct Decided {
 }
 
 impl Decided {
-    /// Returns the update for the log.
     pub(crate) fn update(&self) -> Option<SessionUpdate> {
         self.approval.clone().filter(|_| self.changed).map(SessionUpdate::Approval)
     }
 }
 
-/// A stored approval with its session and agent.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Asked {
     pub session_id: String,
     pub agent_id: String,

@@ -3,9 +3,7 @@
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
 
-/// An error of the session store.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum StoreError {
     #[error("cannot write to the data folder {}: {reason}", path.display())]
     NotWritable { path: PathBuf, reason: String },

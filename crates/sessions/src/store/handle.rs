@@ -24,7 +24,6 @@ use tokio::sync::oneshot;
 const CHECKPOINTS: usize = 100;
 const CHECKPOINT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Number of decisions kept.
 const DECISIONS_KEPT: i64 = 1_000;
 
 /// Characters kept of the prompt of each decision.

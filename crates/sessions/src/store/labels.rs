@@ -12,11 +12,9 @@ use std::path::{Path, PathBuf};
 /// Number of digests kept for each workspace: each branch that is checked out in turn needs some.
 const DIGESTS_KEPT: usize = 256;
 
-/// A trusted workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TrustedWorkspace {
-    /// Canonical path.
     pub path: PathBuf,
     /// Name of the client on which the user last trusted it.
     pub by: String,

@@ -48,17 +48,14 @@ pub(super) fn open(home: &Path, tables: &str) -> Result<Opened, StoreError> {
 /// Restricts the permissions of an existing folder and its files. A disk that does not support permissions is used
 /// anyway.
 fn keep_private(home: &Path, path: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let files = ["", "-wal", "-shm"].map(|suffix| (with_suffix(path, suffix), 0o600));
-        for (path, mode) in [(home.to_owned(), 0o700)].into_iter().chain(files) {
-            let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
-            if std::fs::metadata(&path).is_ok_and(|found| is_open(&found)) {
-                let closed = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
-                if let Err(error) = closed {
-                    tracing::warn!(path = %path.display(), %error, "could not restrict the permissions");
-                }
+    use std::os::unix::fs::PermissionsExt;
+    let files = ["", "-wal", "-shm"].map(|suffix| (with_suffix(path, suffix), 0o600));
+    for (path, mode) in [(home.to_owned(), 0o700)].into_iter().chain(files) {
+        let is_open = |found: &std::fs::Metadata| found.permissions().mode() & 0o077 != 0;
+        if std::fs::metadata(&path).is_ok_and(|found| is_open(&found)) {
+            let closed = std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode));
+            if let Err(error) = closed {
+                tracing::warn!(path = %path.display(), %error, "could not restrict the permissions");
             }
         }
     }
@@ -251,7 +248,7 @@ fn migrate(connection: &mut Connection, version: u32, tables: &str) -> rusqlite:
     transaction.commit()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;

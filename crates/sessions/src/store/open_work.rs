@@ -11,7 +11,6 @@ use openagents_core::{
 use rusqlite::{Connection, Transaction, params};
 use std::{collections::HashSet, sync::Arc};
 
-/// A kind of open work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// A prompt whose turn has not begun.
@@ -28,7 +27,6 @@ pub(crate) enum Part {
     Message,
 }
 
-/// All parts, with their names in the store.
 const PARTS: [(Part, &str); 7] = [
     (Part::Prompt, "prompt"),
     (Part::Exploration, "exploration"),
@@ -49,13 +47,11 @@ impl Part {
     }
 }
 
-/// One piece of open work.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Open {
     pub(crate) part: Part,
     /// The delegate that it belongs to; `None` for the session itself.
     pub(crate) scope: Scope,
-    /// The update that opened it.
     pub(crate) by: Arc<Stored>,
 }
 
@@ -107,7 +103,6 @@ impl Open {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct OpenWork(pub(super) Vec<Open>);
 
-/// A change to open work, with the number of the update that opened it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     Opened(Part, u64),
@@ -153,7 +148,6 @@ impl OpenWork {
         self.in_scope(scope).filter(|open| open.part == Part::Prompt).count()
     }
 
-    /// Applies the next update of the log, and returns what it changed.
     pub(crate) fn apply(&mut self, next: &Arc<Stored>) -> Vec<Change> {
         let (scope, update) = scoped(&next.update);
         let mut fold = Fold { work: self, scope, next, changes: Vec::new() };

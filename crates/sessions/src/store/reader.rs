@@ -17,15 +17,12 @@ const IDLE: usize = 4;
 /// The parent of a delegate's session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
-    /// The delegating session.
     pub session_id: String,
     /// Its `delegate.run` call.
     pub call_id: String,
 }
 
-/// A session, as listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct SessionRow {
     pub id: String,
     pub cwd: PathBuf,
@@ -37,10 +34,8 @@ pub struct SessionRow {
     pub last_ts: i64,
     /// Number of the last update; 0 if there is none.
     pub last_seq: u64,
-    /// The delegating session and call, for a delegate's session.
     pub parent: Option<Parent>,
     pub policy: Policy,
-    /// The limits of its agents, for a delegate's session.
     pub limits: AccessLimits,
     pub marks: Marks,
 }
@@ -81,7 +76,6 @@ pub struct Stored {
     pub seq: u64,
     /// Milliseconds since the epoch; never decreases within a session.
     pub ts: i64,
-    /// The update.
     pub update: SessionUpdate,
     /// Size in the store, in bytes.
     pub bytes: usize,
@@ -119,9 +113,7 @@ pub struct Marks {
 /// The user's label for another agent's transcript, which is not ours to change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TranscriptLabel {
-    /// The user's own title.
     pub title: Option<String>,
-    /// Its marks in the list.
     pub marks: Marks,
 }
 

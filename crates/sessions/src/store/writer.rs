@@ -37,9 +37,7 @@ type Done = Box<dyn FnOnce(Result<Appended, StoreError>) + Send>;
 /// A change to a table other than the log. The second argument is the time in milliseconds since the epoch.
 pub(super) type Write = Box<dyn Fn(&Transaction<'_>, i64) -> rusqlite::Result<()> + Send>;
 
-/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct NewSession {
     /// Chosen by the caller; an existing session is left unchanged.
     pub id: String,
@@ -194,7 +192,6 @@ impl Loop {
         }
     }
 
-    /// Writes a group in one transaction and returns what each job stored.
     fn commit(&mut self, group: &[Job]) -> rusqlite::Result<Vec<Appended>> {
         if self.ends.len() > REMEMBERED {
             self.ends.clear();

@@ -18,7 +18,6 @@ const MESSAGE: usize = 16 << 10;
 pub struct Answerer<'a> {
     /// The client's name.
     pub by: &'a str,
-    /// The id of its connection.
     pub connection: &'a str,
     /// The user at this computer answers, not a paired device.
     pub is_here: bool,
@@ -46,7 +45,7 @@ impl TurnExecutor {
         let Some(option) = asked.approval.options.iter().find(|option| option.id == option_id) else {
             let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
             let wanted = crate::prune::head(option_id, 100);
-            let message = format!("There is no option {wanted}; there are {}.", known.join(", "));
+            let message = format!("Unknown option {wanted}. Options: {}.", known.join(", "));
             return Err(SessionError::invalid(message));
         };
         let message = message.map(str::trim).filter(|message| !message.is_empty());
@@ -210,7 +209,7 @@ async fn hide_at_end(turns: Arc<TurnExecutor>, shown: Vec<Arc<Session>>, ticket:
     }
     let hide = move || {
         for session in shown {
-            session.stop_mirroring("the turn ended before this did", &turns.sessions().given_up());
+            session.stop_mirroring("the turn ended before this finished", &turns.sessions().given_up());
         }
     };
     run_blocking(hide).await;

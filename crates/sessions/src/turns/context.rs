@@ -31,7 +31,6 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Maximum number of concurrent delegates. More are refused, so that a model cannot delegate endlessly.
 pub(crate) const DELEGATES: usize = 8;
 
-/// Starts the turns of delegates.
 pub(crate) trait StartTurn: fmt::Debug + Send + Sync {
     /// Starts a turn, or queues it behind the running one. Its prompt is in the log when this returns.
     fn start(
@@ -150,7 +149,6 @@ pub(crate) fn refusal(fault: &SessionError) -> SessionUpdate {
 
 pub(crate) const CARD_TITLE: &str = "This is work for an agent";
 
-/// Maximum number of offered agents.
 const OFFERED_AGENTS: usize = 5;
 
 /// Prefix of an option id: use the agent for all work in this workspace.

@@ -34,7 +34,6 @@ const LAST_WORDS: Duration = Duration::from_millis(70);
 /// Time limit of a summary.
 const SUMMARY: Duration = Duration::from_secs(60);
 
-/// The prompt for a delegate's summary.
 const SUMMARIZE: &str = "Summarize what you did in a few sentences: what changed and where, and what is left to do. \
                          Do not change anything any more.";
 
@@ -191,7 +190,6 @@ impl Drop for Delegated<'_> {
     }
 }
 
-/// Time limits of a delegate's turn.
 #[derive(Debug, Clone, Copy, Default)]
 struct Budget {
     /// Past this time, a note is added to the call.
@@ -209,7 +207,6 @@ enum Ended {
 }
 
 impl Delegated<'_> {
-    /// Runs the task. Returns its state and a report.
     fn run(&self) -> (RunState, String) {
         let soft = self.order.time_budget;
         let hard = soft.map(|budget| budget.saturating_mul(2));
@@ -230,7 +227,7 @@ impl Delegated<'_> {
         let asks = self.order.summarize && state != RunState::Failed;
         let summary = if asks { self.summary() } else { None };
         // If an answer was cut off, its last message says so.
-        let said = match (summary, last) {
+        let reply = match (summary, last) {
             (Some(summary), Some(note)) if is_cut => Some(format!("{note}\n\nIts summary: {summary}")),
             (Some(summary), _) => Some(summary),
             (None, _) if asks && state != RunState::Complete => None,
@@ -239,11 +236,11 @@ impl Delegated<'_> {
             (None, last) => last,
         };
         let out_of_time = state == RunState::Cancelled;
-        let notes = match (out_of_time, said) {
-            (false, Some(said)) => said,
+        let notes = match (out_of_time, reply) {
+            (false, Some(reply)) => reply,
             (false, None) => "it ended without an answer".to_owned(),
-            (true, Some(said)) if self.order.summarize => {
-                format!("cancelled at twice its time budget; its summary: {said}")
+            (true, Some(reply)) if self.order.summarize => {
+                format!("cancelled at twice its time budget; its summary: {reply}")
             }
             (true, _) => "cancelled at twice its time budget".to_owned(),
         };
@@ -263,7 +260,6 @@ impl Delegated<'_> {
         }
     }
 
-    /// Runs one turn of the delegate to its end.
     fn turn(&self, text: &str, title: Option<&str>, budget: Budget) -> Ended {
         let prompt = Prompt {
             provider: self.order.provider.clone(),

@@ -170,7 +170,6 @@ impl TurnExecutor {
         Ok(ticket)
     }
 
-    /// Runs a turn and those queued behind it.
     async fn run(self: Arc<Self>, session: Arc<Session>, first: Next) {
         let mut next = Some(first);
         while let Some(work) = next {
@@ -258,7 +257,7 @@ impl TurnExecutor {
         self.delete_if(session, |_| Ok(true)).await.map(drop)
     }
 
-    /// Deletes a session without prompts and turns: its log has mode changes at most, and no agent delegated to it.
+    /// Deletes a session without prompts and turns: its log has only mode changes, and no agent delegated to it.
     /// Returns whether it was deleted.
     pub async fn delete_unprompted(&self, session: &Arc<Session>) -> Result<bool, SessionError> {
         if session.parent().is_some() {
@@ -338,7 +337,7 @@ impl TurnExecutor {
                 return Err(invalid(&"it changed after it was shown; look again"));
             }
             let covered_by = grant(&turns.sessions, &root, &brings, &by)?;
-            // A user who trusts a folder is informed about these agents.
+            // The question whether to trust the folder already named these agents.
             let agents = turns.runner.agents.iter().flat_map(|agents| agents.providers());
             let unasked = agents.filter(|agent| agent.decides_what_it_asks());
             own_question::confirm(&turns, unasked.map(|agent| agent.id().to_owned()), &root);

@@ -89,7 +89,9 @@ impl Host {
         }
         let reason = match state {
             RunState::Cancelled => "Cancelled",
-            RunState::Running | RunState::Complete | RunState::Failed => "the turn ended before this did",
+            RunState::Running | RunState::Complete | RunState::Failed => {
+                "the turn ended before this finished"
+            }
         };
         let closing = close_calls(&work, &None, reason, state);
         if !closing.is_empty() {
@@ -192,8 +194,8 @@ impl AgentHost for Host {
     }
 
     fn brief(&self) -> Option<String> {
-        let said = transcript_for(Reader::Hosted, &self.agent_id, &self.session, &CancellationToken::new());
-        brief(&said)
+        let reply = transcript_for(Reader::Hosted, &self.agent_id, &self.session, &CancellationToken::new());
+        brief(&reply)
     }
 }
 

@@ -16,7 +16,6 @@ use openagents_core::{
 use serde_json::{Map, json};
 use std::{path::Path, sync::Arc};
 
-/// One of these questions, with the call that shows it.
 pub(super) struct OwnQuestion {
     pub(super) id: String,
     call_id: String,
@@ -95,7 +94,9 @@ pub(super) fn check_words(
     agent: &dyn AgentProvider,
     content: &PromptContent,
 ) -> Result<(), PromptOutcome> {
-    let Some(command) = lowering_command(&content.text).filter(|_| !content.may_lower) else { return Ok(()) };
+    let Some(command) = lowering_command(&content.text).filter(|_| !content.may_change_approval_mode) else {
+        return Ok(());
+    };
     let text = format!(
         "❌ {command} changes what {} asks. Send it from a device that may approve, or from this computer.",
         agent.name()
@@ -103,7 +104,7 @@ pub(super) fn check_words(
     Err(end_turn(&|event| show(session, event), RunState::Failed, text))
 }
 
-/// Asks the user whether an agent that decides itself what it asks may start in a folder, unless this is already
+/// Asks the user whether an agent that acts without approval may start in a folder, unless this is already
 /// settled. Blocks until the agent may start; otherwise returns the turn's outcome, whose final message has already
 /// been shown.
 pub(super) fn gate(
@@ -118,7 +119,7 @@ pub(super) fn gate(
         return Ok(());
     }
     let (name, workspace) = (agent.name(), shown(&folder));
-    let title = format!("{name} decides itself what it asks. Let it start here?");
+    let title = format!("{name} may act without asking you. Let it start here?");
     let ask = |call_id: &str| {
         let request = ApprovalRequest {
             call_id: call_id.to_owned(),
@@ -144,7 +145,7 @@ pub(super) fn gate(
     Ok(())
 }
 
-/// Returns whether the user has confirmed that an agent that decides itself what it asks may start in a folder.
+/// Returns whether the user has confirmed that an agent that acts without approval may start in a folder.
 pub(super) fn is_confirmed(turns: &TurnContext, agent_id: &str, folder: &Path) -> bool {
     let confirmed = turns.agent_settings().unasked.remove(agent_id).unwrap_or_default();
     confirmed.iter().any(|confirmed| covers(confirmed, folder))

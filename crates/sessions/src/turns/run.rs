@@ -36,7 +36,6 @@ use std::{path::Path, sync::Arc};
 /// The final message of each prompt that was cancelled while queued.
 pub(crate) const DROPPED: &str = "Cancelled before it began.";
 
-/// Runs a turn to its end on this thread.
 pub(crate) fn run(
     turns: &TurnContext,
     work: &Result<Work, SessionError>,
@@ -174,11 +173,11 @@ pub(crate) fn answer(
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.content.text.clone(),
-                // Agents that keep no history themselves have a model, whose loop runs above.
+                // Hosted agents keep their own history; models take the branch above.
                 transcript: Conversation::default(),
                 resume,
                 limits: session.limits().clone(),
-                may_lower: prompt.content.may_lower,
+                may_change_approval_mode: prompt.content.may_change_approval_mode,
             };
             let host = Host::new(turns, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
@@ -277,7 +276,10 @@ pub(crate) fn run_card(
     let prompt = Prompt {
         provider: chosen.id,
         root: card.root.clone(),
-        content: PromptContent { may_lower: card.content.may_lower, ..PromptContent::from(brief) },
+        content: PromptContent {
+            may_change_approval_mode: card.content.may_change_approval_mode,
+            ..PromptContent::from(brief)
+        },
         options: PromptOptions::default(),
     };
     answer(turns, &prompt, session, cancel)
@@ -336,7 +338,6 @@ pub(crate) fn reply_inline(
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn delegate_rejects_folder_replaced_by_link() {
         let keep = tempfile::tempdir().unwrap();

@@ -37,10 +37,8 @@ impl Explore for Explorer {
     }
 }
 
-/// The providers of turns.
 #[derive(Debug, Clone)]
 pub struct Providers {
-    /// Runs explorations.
     pub explorer: Arc<dyn Explore>,
     /// The local models; they add the mode `gptoss_20b`.
     pub models: Option<Arc<dyn LocalModels>>,
@@ -74,11 +72,9 @@ impl Providers {
     }
 }
 
-/// The provider of an answer.
 pub(crate) enum Responder {
     /// A model in our agent loop.
     Model(Arc<dyn LanguageModel>, ModelOptions),
-    /// An agent with its own loop.
     Agent(Arc<dyn AgentProvider>),
 }
 

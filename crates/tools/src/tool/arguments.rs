@@ -70,9 +70,9 @@ fn describe_fault(error: &ValidationError<'_>) -> String {
         }
         // The null branch of an optional field adds no information.
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            let told =
+            let shown =
                 context.iter().flatten().map(describe_kind).filter(|what| !what.ends_with(" is not a null"));
-            told.collect::<Vec<_>>().join(" or ")
+            shown.collect::<Vec<_>>().join(" or ")
         }
         _ => describe_kind(error),
     };
@@ -86,8 +86,8 @@ fn describe_kind(error: &ValidationError<'_>) -> String {
         TypeKind::Single(single) => single.to_string(),
         // `null` is valid for optional fields but not worth suggesting.
         TypeKind::Multiple(several) => {
-            let told = several.iter().map(|one| one.to_string()).filter(|one| one != "null");
-            told.collect::<Vec<_>>().join(" or ")
+            let shown = several.iter().map(|one| one.to_string()).filter(|one| one != "null");
+            shown.collect::<Vec<_>>().join(" or ")
         }
     };
     let given: String = error.instance().to_string().chars().take(FAULT / 2).collect();

@@ -8,9 +8,7 @@ use openagents_transcripts::history::History;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Context of a tool call.
 #[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "it lends what is not its own")]
 pub struct ToolContext<'a> {
     /// The only directory that a workspace tool may access.
     pub workspace: &'a Workspace,
@@ -25,7 +23,6 @@ pub struct ToolContext<'a> {
 }
 
 impl ToolContext<'_> {
-    /// Starts the time budget of a call.
     pub fn budget(&self, time: Duration) -> Budget {
         Budget::within(time, self.cancel)
     }

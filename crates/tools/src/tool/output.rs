@@ -17,11 +17,9 @@ impl<T: Serialize + Any + Debug + Send + Sync> ToolResult for T {
     }
 }
 
-/// The result of a call, and what was cut from it.
 #[derive(Debug, Clone)]
 pub struct ToolOutput {
     result: Arc<dyn ToolResult>,
-    /// Describes what was cut.
     pub cut: Cut,
 }
 
@@ -42,7 +40,6 @@ impl ToolOutput {
         result.downcast_ref()
     }
 
-    /// Returns the result as JSON.
     pub fn to_json(&self) -> Value {
         self.result.to_json()
     }
@@ -50,7 +47,6 @@ impl ToolOutput {
 
 /// The error of a failed tool call. The texts are part of the interface: clients show them unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say it")]
 pub enum ToolError {
     #[error("Path outside workspace: {0}")]
     PathOutsideWorkspace(String),

@@ -69,7 +69,6 @@ impl Registry {
         self
     }
 
-    /// Returns a tool by name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         self.tools.get(name)
     }
@@ -101,9 +100,7 @@ type Called = Result<ToolOutput, ToolError>;
 pub struct Toolbox {
     /// The transcripts of other agents.
     pub history: Arc<History>,
-    /// Limits of the tools.
     pub limits: Limits,
-    /// The tools.
     pub registry: Registry,
 }
 

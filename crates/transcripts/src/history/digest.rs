@@ -1,11 +1,13 @@
 //! Reduces a transcript to the data for an analysis.
 
 use super::{
-    action::{Outcome, Task, TaskChange},
-    event::{Event, EventKind, TouchedFile},
+    log::{
+        action::{Outcome, Task, TaskChange},
+        event::{Event, EventKind, TouchedFile},
+        title,
+    },
     logs::History,
     read::Span,
-    title,
     transcript::Transcript,
 };
 use crate::limits;
@@ -98,13 +100,11 @@ pub struct Facts {
     pub touched: Vec<Fact<TouchedFile>>,
     /// Commands that were run.
     pub commands: Vec<Fact<Ran>>,
-    /// Messages from the agent.
     pub messages: Vec<Fact<String>>,
     /// The last task list of the agent.
     pub tasks: Option<Fact<Vec<Task>>>,
 }
 
-/// A fact with its line.
 #[derive(Debug, Clone)]
 pub struct Fact<T> {
     /// From 1; 0 if unknown.
@@ -114,11 +114,9 @@ pub struct Fact<T> {
     /// See [`Event::origin`].
     pub origin: Option<u64>,
     call: Option<String>,
-    /// The fact itself.
     pub what: T,
 }
 
-/// A command that ran.
 #[derive(Debug, Clone)]
 pub struct Ran {
     /// Without the wrapping shell.

@@ -4,8 +4,8 @@ use super::{
     formats,
     list::Folder,
     logs::History,
+    search_text::word_index::SessionKey,
     transcript::{Provider, Transcript},
-    word_index::SessionKey,
 };
 use openagents_core::budget::Budget;
 use std::{
@@ -22,17 +22,17 @@ impl History {
         let excluded = parking_lot::Mutex::new(self.excluded.check());
         let is_elsewhere =
             |row: &Transcript| !self.roots.iter().any(|(_, root)| row.file_path.starts_with(root));
-        self.index.forget(&|row| excluded.lock().holds(row) || (is_elsewhere(row) && is_gone(row)));
+        self.cache.forget(&|row| excluded.lock().holds(row) || (is_elsewhere(row) && is_gone(row)));
     }
 
     /// Drops everything from the cache.
     pub fn clear_cache(&self) {
-        self.index.forget(&|_| true);
+        self.cache.forget(&|_| true);
     }
 
-    /// Moves everything in the cache into one of its files, which is then complete without the others. Blocks.
+    /// Checkpoints the cache: its write-ahead log is moved into the database file. Blocks.
     pub fn checkpoint(&self) {
-        self.index.checkpoint();
+        self.cache.checkpoint();
     }
 
     pub(super) fn forget_vanished(&self, folders: &[Folder]) {
@@ -40,12 +40,12 @@ impl History {
             folders.iter().flat_map(|folder| &folder.files).map(|file| file.path.as_os_str()).collect();
         let mut gone = HashSet::new();
         for folder in folders {
-            let cached = self.index.load(&folder.source.root);
+            let cached = self.cache.load(&folder.source.root);
             let missing = cached.values().filter(|(_, row)| !here.contains(row.file_path.as_os_str()));
             gone.extend(missing.filter(|(_, row)| is_gone(row)).map(|(_, row)| row.file_path.clone()));
         }
         if !gone.is_empty() {
-            self.index.forget(&|row| gone.contains(&row.file_path));
+            self.cache.forget(&|row| gone.contains(&row.file_path));
         }
     }
 

@@ -1,13 +1,15 @@
 //! One agent's session format: finding its sessions and reading one.
 
 use super::{
-    decoder::Decoder,
-    lines::{self, OpenLog},
-    log_file::{Locate, LogFile, Summarised},
+    log::{
+        decoder::Decoder,
+        lines::{self, OpenLog},
+        log_file::{Locate, LogFile, Summarised},
+        taken_back::TakenBack,
+        tree::Tree,
+    },
     summary,
-    taken_back::TakenBack,
     transcript::{Provider, SessionFiles, UsageOf},
-    tree::Tree,
 };
 use crate::limits;
 use openagents_core::budget::Budget;
@@ -25,7 +27,7 @@ use std::{
 pub(crate) struct FormatSpec {
     pub(super) provider: Provider,
     pub(super) root: fn(&Environment<'_>) -> Option<PathBuf>,
-    /// The folders with older names, or in the editors that it extends.
+    /// Folders with former names, and those in the editors that the agent extends.
     pub(super) other_roots: fn(&Environment<'_>) -> Vec<PathBuf>,
     /// The subfolders in which its sessions change, each including everything below it; the empty name is the agent's
     /// folder itself, without its subfolders.
@@ -45,7 +47,7 @@ pub(crate) struct FormatSpec {
     /// Opens a session as lines, numbered the way evidence refers to them.
     pub(super) open: fn(SessionFiles<'_>) -> io::Result<OpenLog>,
     pub(super) decoder: fn(SessionFiles<'_>, Locate<'_>, &Budget) -> Box<dyn Decoder>,
-    /// Returns a decoder that reads less of the session than `decoder`, which has to determine the lines that count.
+    /// Returns a decoder for lines that are known to count, which reads less of the session than `decoder`.
     pub(super) single_lines: Option<fn() -> Box<dyn Decoder>>,
     /// Returns the tree that the records of a log form, if any.
     pub(super) tree: fn(SessionFiles<'_>) -> Option<Tree>,

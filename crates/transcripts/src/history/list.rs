@@ -1,8 +1,8 @@
 //! Lists transcripts, newest first: finds the logs, takes cached rows, and reads the other logs.
 
 use super::{
-    formats, known,
-    log_file::LogFile,
+    formats,
+    log::{known, log_file::LogFile},
     logs::{History, Source},
     transcript::{Listing, Provider, Query, Transcript},
 };
@@ -146,10 +146,10 @@ impl History {
     fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
         let mut listing = Listing::default();
         let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
-        let load = |(): &mut (), at: usize| Some(self.index.load(&folders[at][0].folder.source.root));
+        let load = |(): &mut (), at: usize| Some(self.cache.load(&folders[at][0].folder.source.root));
         let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
         let mut excluded = self.excluded.check();
-        let marks = if excluded.has_folders() { self.index.marks() } else { Arc::default() };
+        let marks = if excluded.has_folders() { self.cache.marks() } else { Arc::default() };
         let mut unknown = Vec::new();
         for (logs, remembered) in folders.iter().zip(remembered) {
             let remembered = remembered.unwrap_or_default();
@@ -186,10 +186,10 @@ impl History {
                 }
             }
             if !to_save.is_empty() {
-                self.index.save(to_save);
+                self.cache.save(to_save);
             }
             if !to_mark.is_empty() {
-                self.index.mark(&to_mark);
+                self.cache.mark(&to_mark);
             }
         }
         // Names are stored outside the logs and may change independently.

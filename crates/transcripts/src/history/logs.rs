@@ -4,11 +4,11 @@
 use super::{
     format::FormatSpec,
     formats,
-    index::{MemoryIndex, TranscriptIndex},
+    listing_cache::{ListingCache, MemoryListingCache},
     roots::HistoryRoots,
+    search_text::word_index::WordIndex,
     settings::{ExcludedSessions, Exclusions},
     transcript::{Provider, Transcript},
-    word_index::WordIndex,
 };
 use openagents_core::git::WorktreeScope;
 use parking_lot::Mutex;
@@ -18,25 +18,23 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-/// All history on this machine.
 #[derive(Debug, Clone)]
 pub struct History {
     pub(super) roots: HistoryRoots,
-    pub(super) index: Arc<dyn TranscriptIndex>,
+    pub(super) cache: Arc<dyn ListingCache>,
     /// Finds words without reading logs.
     pub(super) words: Option<Arc<dyn WordIndex>>,
     /// Shared by all clones: a change applies to each.
     pub(super) excluded: Arc<Exclusions>,
-    /// Limits the history to sessions of one workspace.
     limit: Option<Arc<WorkspaceLimit>>,
     /// In a snapshot: all sessions of the first complete listing.
     pub(super) listed: Option<OnceLock<Vec<Transcript>>>,
 }
 
 impl History {
-    /// Reads `roots`; `index` caches parsed logs.
-    pub fn new(roots: HistoryRoots, index: Arc<dyn TranscriptIndex>) -> Self {
-        Self { roots, index, words: None, excluded: Arc::default(), limit: None, listed: None }
+    /// Reads `roots`; `cache` holds parsed logs.
+    pub fn new(roots: HistoryRoots, cache: Arc<dyn ListingCache>) -> Self {
+        Self { roots, cache, words: None, excluded: Arc::default(), limit: None, listed: None }
     }
 
     /// Looks up words in `words` rather than in the logs that it covers.
@@ -44,7 +42,6 @@ impl History {
         Self { words: Some(words), ..self }
     }
 
-    /// Excludes these sessions from now on, in this history and all histories made from it.
     pub fn exclude(&self, excluded: ExcludedSessions) {
         self.excluded.set(excluded);
     }
@@ -73,7 +70,7 @@ impl History {
 
     /// Returns a history without sessions.
     pub fn empty() -> Self {
-        Self::new(HistoryRoots::default(), Arc::new(MemoryIndex::default()))
+        Self::new(HistoryRoots::default(), Arc::new(MemoryListingCache::default()))
     }
 
     /// Returns the history for one run: the first complete listing is reused, so that later ones are cheap and
@@ -91,7 +88,6 @@ impl History {
         Self { limit: Some(Arc::new(limit)), listed: None, ..self.clone() }
     }
 
-    /// Returns whether it is limited to one workspace.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
     }

@@ -1,13 +1,15 @@
 //! Reads a transcript in parts: upwards from its end, around a line, or the lines that were appended.
 
 use super::{
-    decoder::LogDecoder,
-    event::Event,
-    images::{TranscriptImage, images},
-    lines::{Lines, LogLine, OpenLog},
+    log::{
+        decoder::LogDecoder,
+        event::Event,
+        images::{TranscriptImage, images},
+        lines::{Lines, LogLine, OpenLog},
+        taken_back::TakenBack,
+    },
     logs::History,
     read::line_ends,
-    taken_back::TakenBack,
     transcript::Transcript,
 };
 use crate::limits;
@@ -39,7 +41,6 @@ pub struct TranscriptPart {
     pub from: u64,
     /// Offset after the last line.
     pub to: u64,
-    /// Size of the log.
     pub size: u64,
     /// Lines that are not in this format, and lines that are too long.
     pub omitted: u64,
@@ -211,7 +212,6 @@ fn next_line(log: &mut OpenLog, offset: u64) -> io::Result<u64> {
     Ok(before + skipped as u64)
 }
 
-/// Returns the offset at which a line begins, or the log's end.
 fn begin_of(log: &mut OpenLog, line: u64, budget: &Budget) -> io::Result<u64> {
     log.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(limits::CHUNK, log.by_ref());
@@ -229,7 +229,7 @@ fn begin_of(log: &mut OpenLog, line: u64, budget: &Budget) -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{HistoryRoots, MemoryIndex, Provider, Query};
+    use crate::history::{HistoryRoots, MemoryListingCache, Provider, Query};
     use openagents_core::CancellationToken;
     use std::{path::Path, sync::Arc, time::Duration};
 
@@ -243,7 +243,7 @@ mod tests {
         std::fs::write(path, log).unwrap();
         let history = History::new(
             HistoryRoots::default().with(Provider::ClaudeCode, folder),
-            Arc::new(MemoryIndex::default()),
+            Arc::new(MemoryListingCache::default()),
         );
         let row = history.list(&Query { all: true, ..Query::default() }, &budget()).rows.remove(0);
         (history, row)
@@ -352,7 +352,7 @@ mod tests {
         ];
         std::fs::write(path, log.join("\n")).unwrap();
         let roots = HistoryRoots::default().with(Provider::Codex, folder.path());
-        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        let history = History::new(roots, Arc::new(MemoryListingCache::default()));
         let row = history.list(&Query { all: true, ..Query::default() }, &budget()).rows.remove(0);
         assert_eq!(history.part(&row, Part::End, 4096, &budget()).unwrap().events.len(), 1);
         for line in [1, 2] {

@@ -1,14 +1,16 @@
 //! Streams the events of a transcript.
 
 use super::{
-    decoder::{Decoder, LogDecoder},
-    event::{Event, EventKind},
-    json::Node,
-    lines::{Extent, Lines, LogLine, OpenLog},
-    log_file::LogFile,
+    log::{
+        decoder::{Decoder, LogDecoder},
+        event::{Event, EventKind},
+        json::Node,
+        lines::{Extent, Lines, LogLine, OpenLog},
+        log_file::LogFile,
+        taken_back::TakenBack,
+    },
     logs::{History, Source},
-    raw_filter::RawFilter,
-    taken_back::TakenBack,
+    search_text::raw_filter::RawFilter,
     transcript::Transcript,
 };
 use crate::limits;
@@ -43,12 +45,10 @@ impl Default for Span {
     }
 }
 
-/// Statistics of a read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadEnd {
     /// Lines that are not in this format.
     pub bad_lines: u64,
-    /// Skipped lines that are too long.
     pub long_lines: u64,
     /// The cap was reached before the last line.
     pub capped: bool,

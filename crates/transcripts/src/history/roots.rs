@@ -42,7 +42,7 @@ impl HistoryRoots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{History, MemoryIndex, Query};
+    use crate::history::{History, MemoryListingCache, Query};
     use openagents_core::{CancellationToken, budget::Budget};
     use std::{sync::Arc, time::Duration};
 
@@ -116,7 +116,7 @@ mod tests {
         let roots = HistoryRoots::from_lookup(&|name| (name == "HOME").then(|| home.path().into()));
         let budget = Budget::within(Duration::from_secs(60), &CancellationToken::new());
         let query = Query { all: true, ..Query::default() };
-        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        let history = History::new(roots, Arc::new(MemoryListingCache::default()));
         // The second listing takes them from the index.
         for _ in 0..2 {
             let mut ids: Vec<_> = history.list(&query, &budget).rows.into_iter().map(|row| row.id).collect();

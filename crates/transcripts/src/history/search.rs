@@ -1,18 +1,22 @@
 //! Searches the text of transcripts as the user would read it: without JSON, keys, ciphertext and images.
 
 use super::{
-    decoder::LogDecoder,
-    found::{Board, Found, SearchPass},
-    indexed::query_words,
-    lines::{self, Lines, LogLine, OpenLog},
     list::may_have_run_in,
+    log::{
+        decoder::LogDecoder,
+        lines::{self, Lines, LogLine, OpenLog},
+    },
     logs::History,
-    query::{SearchMatch, SearchQuery, SearchResult, Unsearched},
     read::line_ends,
+    search_text::{
+        index_words::query_words,
+        query::{SearchMatch, SearchQuery, SearchResult, Unsearched},
+        results::{Board, Found, SearchPass},
+        target::{SearchTarget, excerpt, fill_after, fill_before, shown_lines},
+        typed::TextFit,
+        word_index::{IndexedState, IndexedText, SessionKey, WordIndex},
+    },
     transcript::{Listing, Query, Transcript},
-    typed::TextFit,
-    wanted::{Wanted, excerpt, fill_after, fill_before, shown_lines},
-    word_index::{IndexedState, IndexedText, SessionKey, WordIndex},
 };
 use crate::limits;
 use openagents_core::{
@@ -37,11 +41,11 @@ impl History {
         budget: &Budget,
         progress: &dyn Progress,
     ) -> Result<SearchResult, String> {
-        let wanted = &Wanted::new(query)?;
+        let target = &SearchTarget::new(query)?;
         let Listing { rows, timed_out, unread, .. } = self.to_search(query, list_budget);
-        let search = SearchPass::new(wanted, query, budget);
+        let search = SearchPass::new(target, query, budget);
         let parts: Vec<String> =
-            wanted.typed().map(|text| text.parts().map(str::to_owned).collect()).unwrap_or_default();
+            target.typed().map(|text| text.parts().map(str::to_owned).collect()).unwrap_or_default();
         let again = if parts.is_empty() { Vec::new() } else { rows.clone() };
         let exact = self.search_exact(&rows, &search);
         let mut result = match exact {
@@ -67,7 +71,7 @@ impl History {
     /// Finds the exact matches, which come first, by their words in the index: these are faster to look up than words
     /// of which only the beginning was typed, and fewer lines contain them. `None` if that saves nothing.
     fn search_exact(&self, rows: &[Transcript], search: &SearchPass<'_>) -> Option<SearchResult> {
-        let words = search.wanted.exact_words().filter(|_| search.enough < usize::MAX)?;
+        let words = search.target.exact_words().filter(|_| search.enough < usize::MAX)?;
         let search = &SearchPass { words, is_full: false.into(), ..*search };
         let chosen = choose(self.words.as_deref(), search, rows.to_vec());
         let whole = chosen.rows.iter().filter(|(_, candidates)| *candidates == Candidates::All);
@@ -145,12 +149,12 @@ impl History {
         let mut lines: HashMap<SessionKey, Vec<SearchMatch>> = HashMap::new();
         for part in parts {
             let query = &SearchQuery { pattern: part.clone(), ..query.clone() };
-            let wanted = &Wanted::new(query)?;
+            let target = &SearchTarget::new(query)?;
             let search = SearchPass {
                 per_session: 1,
                 enough: usize::MAX,
                 best: TextFit::Whole,
-                ..SearchPass::new(wanted, query, budget)
+                ..SearchPass::new(target, query, budget)
             };
             let found = self.search_all_rows(rows.clone(), &search, &());
             result.timed_out |= found.timed_out;
@@ -253,7 +257,7 @@ impl History {
             self.search_lines(row, (lines, true), search, found)?;
             self.search_lines(row, (unsure, false), search, found)?;
         }
-        if search.wanted.is_answered_by_index() {
+        if search.target.is_answered_by_index() {
             found.total = found.total.max(named);
         }
         // Lines that are not read may contain matches.
@@ -270,12 +274,12 @@ impl History {
         search: &SearchPass<'_>,
         found: &mut Found,
     ) -> io::Result<()> {
-        let SearchPass { wanted, query, budget, .. } = search;
+        let SearchPass { target, query, budget, .. } = search;
         // A line that the index lists is read wherever it is, however long.
         let (line_bytes, bytes) = match candidates {
             // The part after the indexed one is short.
             Candidates::All if from > 0 => (limits::SHOWN_LINE, u64::MAX),
-            Candidates::All if wanted.typed().is_some() => (limits::SHOWN_LINE, query.file_bytes),
+            Candidates::All if target.typed().is_some() => (limits::SHOWN_LINE, query.file_bytes),
             Candidates::All => (limits::SEARCH_LINE, query.file_bytes),
             Candidates::Lines { .. } => (limits::LINE, u64::MAX),
         };
@@ -283,7 +287,7 @@ impl History {
         let taken_back = log.taken_back();
         let mut lines = Lines::new(log, line_bytes, bytes);
         let mut decoder: Option<LogDecoder> = None;
-        // The original contains them, unless it is not requested.
+        // Copied lines are skipped, because the original has them, unless particular sessions are requested.
         let with_copies = !query.sessions.is_empty();
         let mut before: VecDeque<(u64, u64, Vec<u8>)> = VecDeque::new();
         // The last match still needs context lines after it.
@@ -292,7 +296,7 @@ impl History {
             let number = lines_before + line.number;
             let line = LogLine { number, offset: from + line.offset, ..line };
             let candidate = match candidates {
-                Candidates::All => wanted.may_match(line.bytes),
+                Candidates::All => target.may_match(line.bytes),
                 Candidates::Lines { lines: named, .. } => {
                     if !wants_after && named.last().is_none_or(|last| *last < number) {
                         break;
@@ -305,15 +309,15 @@ impl History {
                     Some(decoder) => decoder,
                     none => none.insert(self.log_decoder(row, taken_back.clone(), from, budget)?),
                 };
-                let events = wanted.searched(decoder.line(&line).counted(with_copies), row);
+                let events = target.searched(decoder.line(&line).counted(with_copies), row);
                 if wants_after && let Some((_, last)) = found.matches.last_mut() {
                     fill_after(last, events.iter().flat_map(shown_lines), query);
                     wants_after = last.after.len() < query.context;
                 }
                 let place = match candidates {
                     _ if !candidate => None,
-                    Candidates::All => wanted.place(&events),
-                    Candidates::Lines { .. } => wanted.place_of_indexed(&events),
+                    Candidates::All => target.place(&events),
+                    Candidates::Lines { .. } => target.place_of_indexed(&events),
                 };
                 if let Some((place, fit)) = place {
                     found.total += usize::from(matches!(candidates, Candidates::All));
@@ -415,14 +419,14 @@ pub(super) fn choose(
     search: &SearchPass<'_>,
     rows: Vec<Transcript>,
 ) -> ChosenRows {
-    let SearchPass { query, wanted, words, .. } = *search;
+    let SearchPass { query, target, words, .. } = *search;
     let answer = index.filter(|_| !words.is_empty()).and_then(|index| index.lines(words));
     let unsearched = Unsearched { results: !query.whole_logs, ..Unsearched::default() };
     let Some(mut answer) = answer else {
         let rows = rows.into_iter().map(|row| (row, Candidates::All)).collect();
         return ChosenRows { rows, unsearched, is_cut: false };
     };
-    let is_typed = wanted.typed().is_some();
+    let is_typed = target.typed().is_some();
     let mut chosen = ChosenRows { rows: Vec::new(), unsearched, is_cut: answer.truncated };
     let (mut rest_left, mut long_left) = (limits::SEARCH_REST, limits::SEARCH_LONG);
     for row in rows {
@@ -464,12 +468,12 @@ pub(super) fn choose(
         }
         long_left -= unsure.len();
         let mut lines = answer.lines.remove(&key).unwrap_or_default();
-        if wanted.is_answered_by_index() {
+        if target.is_answered_by_index() {
             unsure.retain(|line| !lines.contains(line));
         } else {
             lines.retain(|line| !unsure.contains(line));
         }
-        if !lines.is_empty() || !unsure.is_empty() || rest.is_some() || wanted.fit_of_title(&row).is_some() {
+        if !lines.is_empty() || !unsure.is_empty() || rest.is_some() || target.fit_of_title(&row).is_some() {
             chosen.rows.push((row, Candidates::Lines { lines, unsure, rest }));
         }
     }
@@ -500,8 +504,8 @@ impl History {
                 }
                 _ => self.line_events(transcript, (1, 0), line, search.budget)?,
             };
-            let events = search.wanted.searched(events, transcript);
-            if let Some((place, fit)) = search.wanted.place_of_indexed(&events) {
+            let events = search.target.searched(events, transcript);
+            if let Some((place, fit)) = search.target.place_of_indexed(&events) {
                 found.total += 1;
                 found.add(excerpt(&events, place, search.query, transcript, line), fit, &events);
             }
@@ -518,7 +522,7 @@ pub struct WordLines {
     /// The index left out older lines.
     pub truncated: bool,
     query: SearchQuery,
-    wanted: Wanted,
+    target: SearchTarget,
 }
 
 impl History {
@@ -546,8 +550,8 @@ impl History {
             file_bytes: u64::MAX,
             ..SearchQuery::default()
         };
-        let wanted = Wanted::new(&query).ok().filter(|_| !texts.is_empty())?;
-        Some(WordLines { indexed, truncated, wanted, query })
+        let target = SearchTarget::new(&query).ok().filter(|_| !texts.is_empty())?;
+        Some(WordLines { indexed, truncated, target, query })
     }
 
     /// Returns the lines of a transcript with any of the words, from 1. Its log is read whole if the index does not
@@ -565,7 +569,7 @@ impl History {
             return Ok(lines.clone());
         }
         self.check(transcript)?;
-        let search = SearchPass::new(&words.wanted, &words.query, budget);
+        let search = SearchPass::new(&words.target, &words.query, budget);
         let mut found = Found::new(transcript, false, &search);
         self.scan(transcript, &Candidates::All, 0, &search, &mut found)?;
         Ok(found.matches.into_iter().map(|(_, hit)| hit.line_number).collect())

@@ -2,7 +2,7 @@
 
 use super::{
     formats,
-    log_file::LogFile,
+    log::log_file::LogFile,
     transcript::{Provider, Transcript},
 };
 use openagents_core::{
@@ -24,11 +24,9 @@ pub const HISTORY_SETTINGS: &str = "history";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct HistorySettings {
-    /// Whether their words are indexed.
     pub index: bool,
     /// Whether paired devices may read them.
     pub devices: bool,
-    /// The sessions that are left out.
     pub excluded: ExcludedSessions,
 }
 
@@ -36,7 +34,6 @@ pub struct HistorySettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ExcludedSessions {
-    /// All sessions of these agents.
     pub agents: Vec<Provider>,
     /// The sessions that ran in these folders or below, as the user named them.
     pub workspaces: Vec<PathBuf>,
@@ -120,7 +117,6 @@ impl Exclusions {
         ExclusionCheck { all: self, agents: excluded.agents, scopes, known: HashMap::new() }
     }
 
-    /// Remembers the folders that an excluded workspace covers.
     fn see(&self, workspace: &Path, folders: &[PathBuf]) {
         // Paths that are not UTF-8 cannot be stored.
         let folders = folders.iter().filter(|folder| folder.to_str().is_some());
@@ -217,7 +213,6 @@ impl ExclusionCheck<'_> {
     }
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,8 +362,9 @@ mod tests {
         fs::create_dir_all(base.join("real/proj")).unwrap();
         symlink(base.join("real/proj"), base.join("link")).unwrap();
         let exclusions = excluding(&base.join("link"));
-        let slug =
-            |path: &str| base.join(path).to_string_lossy().replace(|sign: char| !sign.is_alphanumeric(), "-");
+        let slug = |path: &str| {
+            base.join(path).to_string_lossy().replace(|character: char| !character.is_alphanumeric(), "-")
+        };
         let cursor = |path: &str| {
             format!("/h/.cursor/projects/{}/agent-transcripts/a.txt", slug(path).trim_start_matches('-'))
         };

@@ -1,13 +1,15 @@
 //! Summarises a session from the events of its head and tail, for agents without their own rules.
 
 use super::{
-    decoder::{Decoder, LogDecoder, SessionFacts},
-    event::{Event, EventKind, TitleRank},
-    known::LogSurvey,
-    lines::{Lines, LogLine, OpenLog},
-    log_file::{LogFile, Summarised},
-    taken_back::TakenBack,
-    title,
+    log::{
+        decoder::{Decoder, LogDecoder, SessionFacts},
+        event::{Event, EventKind, TitleRank},
+        known::LogSurvey,
+        lines::{Lines, LogLine, OpenLog},
+        log_file::{LogFile, Summarised},
+        taken_back::TakenBack,
+        title,
+    },
     transcript::Provider,
 };
 use crate::limits;

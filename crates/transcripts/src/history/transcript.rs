@@ -17,35 +17,26 @@ const NAMED: usize = 3;
 pub enum Provider {
     /// OpenAI Codex.
     Codex,
-    /// Anthropic Claude Code.
     ClaudeCode,
     /// Google Gemini CLI.
     Gemini,
-    /// Qwen Code.
     Qwen,
     /// GitHub Copilot CLI.
     Copilot,
-    /// The agent pi.
     Pi,
-    /// OpenClaw, which is built on pi.
     #[serde(rename = "openclaw")]
     OpenClaw,
     /// Cursor: the editor and its CLI.
     Cursor,
-    /// Sourcegraph Amp.
     Amp,
     /// Cline, in editors and as a CLI.
     Cline,
-    /// Factory Droid.
     Droid,
-    /// opencode.
     Opencode,
-    /// Goose, by Block.
     Goose,
 }
 
 impl Provider {
-    /// Every provider.
     pub const ALL: [Self; 13] = [
         Self::Codex,
         Self::ClaudeCode,
@@ -123,7 +114,6 @@ impl Provider {
 /// List entry of a past session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Id given by its agent.
     pub id: String,
     /// The agent that wrote the log.
     pub provider: Provider,
@@ -135,7 +125,6 @@ pub struct Transcript {
     /// Working directory, as logged.
     #[serde(default, serialize_with = "shown_if_any")]
     pub cwd: Option<PathBuf>,
-    /// The git branch.
     pub branch: Option<String>,
     /// The last model used.
     pub model: Option<String>,
@@ -144,7 +133,6 @@ pub struct Transcript {
     /// Time of its last record, in milliseconds since the epoch; if no record has a time, of the file's last change.
     /// Copied, restored and synchronised files keep their age.
     pub updated_at: i64,
-    /// Path of the log.
     #[serde(serialize_with = "shown")]
     pub file_path: PathBuf,
     /// Paths of the files before it, oldest first, if the agent continued in another file.
@@ -164,7 +152,6 @@ pub struct Transcript {
     pub hidden: bool,
     /// Started by another session.
     pub subagent: bool,
-    /// Archived in its agent.
     #[serde(default)]
     pub archived: bool,
     /// Id of the session that it was forked, branched or copied from.
@@ -229,7 +216,10 @@ impl Transcript {
             let names = records.keys().chain(self.unknown.fields.keys().filter(of_known));
             let names = names.take(NAMED).cloned().collect::<Vec<_>>().join(", ");
             let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-            format!("{}{version} wrote what OpenAgents does not know: {names}", self.provider.display_name())
+            format!(
+                "{}{version} wrote records or fields that OpenAgents does not know: {names}",
+                self.provider.display_name()
+            )
         });
         lines.into_iter().chain(unknown).reduce(|lines, unknown| format!("{lines}; {unknown}"))
     }
@@ -269,7 +259,6 @@ impl<'a> SessionFiles<'a> {
     }
 }
 
-/// Filter for transcripts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
     /// Only of this agent.
@@ -289,7 +278,6 @@ pub struct Query {
 /// A page of transcripts, newest first.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Listing {
-    /// The rows.
     pub rows: Vec<Transcript>,
     /// Number of matching rows before the cap.
     pub total: usize,
@@ -312,7 +300,6 @@ pub struct TokenUsage {
     pub output: u64,
     /// Written to the provider's cache.
     pub cache_write: u64,
-    /// Read from the provider's cache.
     pub cache_read: u64,
 }
 

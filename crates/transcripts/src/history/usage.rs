@@ -2,7 +2,7 @@
 
 use super::{
     formats,
-    lines::Lines,
+    log::lines::Lines,
     logs::History,
     transcript::{Provider, Query, RequestUsage, TokenUsage, Transcript, UsageOf},
 };

@@ -3,7 +3,7 @@
 
 use super::index::HistoryIndex;
 use crate::history::{
-    EventKind, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, query_words,
+    EventKind, History, HistoryRoots, MemoryListingCache, Part, Provider, Query, SearchQuery, query_words,
 };
 use openagents_core::{CancellationToken, budget::Budget};
 use std::{fs, path::Path, sync::Arc, time::Duration};
@@ -38,8 +38,10 @@ fn sessions_of_every_agent_are_indexed() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("agent");
         copy(&fixtures.join(provider.as_str()), &root);
-        let history =
-            History::new(HistoryRoots::default().with(provider, root), Arc::new(MemoryIndex::default()));
+        let history = History::new(
+            HistoryRoots::default().with(provider, root),
+            Arc::new(MemoryListingCache::default()),
+        );
         let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
         index.update(&history, &CancellationToken::new(), &mut |_| true).unwrap();
         let index = Arc::new(index);

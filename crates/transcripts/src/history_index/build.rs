@@ -26,13 +26,10 @@ use std::{
 const READERS: usize = 2;
 /// Number of sessions after which the index should be rewritten in one piece: in many pieces it is larger and slower.
 const MANY: usize = 64;
-/// Time for listing.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Progress of the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexProgress {
-    /// Sessions that are indexed.
     pub done: usize,
     /// Sessions that were found.
     pub total: usize,

@@ -26,14 +26,11 @@ pub struct HistoryIndex {
     pub(super) not_indexed: Mutex<Option<(i64, NotIndexed)>>,
 }
 
-/// The size of the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IndexStatus {
-    /// Sessions that are indexed.
     pub sessions: u64,
     /// Sessions of which only the first 256 KiB of text are indexed.
     pub cut: u64,
-    /// Bytes of the file.
     pub bytes: u64,
 }
 

@@ -30,7 +30,6 @@ const REASONS: usize = 3;
 /// The numbers of an agent's sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// All listed sessions.
     pub sessions: usize,
     /// Sessions of which something may be missing.
     pub incomplete: usize,
@@ -71,7 +70,6 @@ type OnChange = Arc<dyn Fn() + Send + Sync>;
 pub struct HistoryIndexer {
     shared: Arc<Shared>,
     cancel: CancellationToken,
-    /// Wakes the thread.
     wake: Sender<()>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -88,7 +86,6 @@ pub trait KeptTitles: Send + Sync {
 /// Why data of an excluded or deleted transcript may still be in the files.
 #[derive(Debug, thiserror::Error)]
 pub enum ForgetError {
-    /// The index failed.
     #[error(transparent)]
     Index(#[from] rusqlite::Error),
     /// The titles could not be forgotten.
@@ -96,11 +93,8 @@ pub enum ForgetError {
     Titles(Box<dyn Error + Send + Sync>),
 }
 
-/// Transcripts to follow.
 pub struct Followed {
-    /// The history that lists them.
     pub history: Arc<History>,
-    /// Their titles.
     pub titles: Arc<dyn KeptTitles>,
     /// Called on the thread after each scan of the logs; may block.
     pub scanned: Box<dyn Fn() + Send>,
@@ -170,8 +164,7 @@ impl HistoryIndexer {
         Self { shared, cancel, wake, thread: Mutex::new(thread) }
     }
 
-    /// Stops the thread, and moves everything in the index into one of its files, which is then complete without the
-    /// others. Blocks.
+    /// Stops the thread, and checkpoints the index: its write-ahead log is moved into the database file. Blocks.
     pub fn stop(&self) {
         self.cancel.cancel();
         self.scan_soon();
@@ -204,7 +197,6 @@ impl HistoryIndexer {
         self.shared.watchers.lock().push(on_change);
     }
 
-    /// Returns the progress of the index.
     pub fn progress(&self) -> IndexProgress {
         *self.shared.progress.lock()
     }
@@ -319,7 +311,7 @@ impl Shared {
         if self.forgets.load(Ordering::Relaxed)
             && let Err(error) = self.forget_excluded(cancel)
         {
-            tracing::warn!(%error, "what is gone of other agents' sessions is kept until the next start");
+            tracing::warn!(%error, "the data of deleted sessions of other agents could not be removed; the next start retries");
         }
         while !cancel.is_cancelled() {
             let is_watched = logs.refresh(&self.history);
@@ -331,7 +323,7 @@ impl Shared {
             let forgets = is_free && !is_wanted && self.forgets.load(Ordering::Relaxed);
             if let Some(index) = self.index.as_ref().filter(|_| forgets) {
                 if let Err(error) = index.forget_vanished(&listing, cancel) {
-                    tracing::warn!(%error, "what is gone of other agents' sessions stays in their index");
+                    tracing::warn!(%error, "deleted sessions of other agents could not be removed from the index");
                 }
                 compaction = index.is_unscrubbed().then(|| compact(index.clone())).flatten();
             }
@@ -396,7 +388,6 @@ fn compact(index: Arc<HistoryIndex>) -> Option<JoinHandle<()>> {
 
 struct Scan {
     listing: Option<Listing>,
-    /// Earliest time of the next scan.
     next: Instant,
 }
 
@@ -406,21 +397,20 @@ pub(super) struct LogWatch {
     /// `None` if the system allows no watch: then only scans find changes.
     watcher: Option<RecommendedWatcher>,
     folders: BTreeSet<(PathBuf, bool)>,
-    /// All folders are watched.
     is_whole: bool,
 }
 
 impl LogWatch {
     pub(super) fn new(wake: Sender<()>) -> Self {
-        let told = move |event: notify::Result<Event>| {
+        let output = move |event: notify::Result<Event>| {
             if event.is_ok_and(|event| concerns(&event)) {
                 // The thread may have ended.
                 let _ = wake.send(());
             }
         };
-        let watcher = notify::recommended_watcher(told)
+        let watcher = notify::recommended_watcher(output)
             .inspect_err(
-                |error| tracing::warn!(%error, "changes of other agents' sessions are only scan for"),
+                |error| tracing::warn!(%error, "changes of other agents' sessions are found only by scanning"),
             )
             .ok();
         Self { watcher, folders: BTreeSet::new(), is_whole: false }
@@ -441,7 +431,7 @@ impl LogWatch {
         for (path, below) in exist.difference(&self.folders) {
             let mode = if *below { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
             if let Err(error) = watcher.watch(path, mode) {
-                tracing::warn!(%error, path = %path.display(), "changes in this folder are only scan for");
+                tracing::warn!(%error, path = %path.display(), "changes in this folder are found only by scanning");
                 self.is_whole = false;
             }
         }

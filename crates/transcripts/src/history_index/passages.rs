@@ -42,11 +42,9 @@ pub(super) struct Stale {
 pub(super) struct Passages {
     /// Their words.
     pub(super) passages: Vec<(u64, Kind, String)>,
-    /// Their texts.
     pub(super) texts: Vec<PassageText>,
     /// Numbers and offsets of lines, if the log is a file of lines.
     pub(super) offsets: Vec<(u64, u64)>,
-    /// They follow the passages that are already indexed.
     pub(super) goes_on: bool,
     pub(super) upto: u64,
     pub(super) bytes: u64,
@@ -213,7 +211,6 @@ pub(super) fn place_of(session: i64, line: u64, kind: Kind) -> Option<i64> {
     Some(first(session) | line << KIND | i64::from(kind as u8))
 }
 
-/// Returns the session, the line and the kind of a passage.
 pub(super) fn parts(place: i64) -> (i64, u64, Kind) {
     let line = (place >> KIND) & ((1 << LINE) - 1);
     (place >> (LINE + KIND), line.unsigned_abs(), Kind::stored((place & ((1 << KIND) - 1)) as u8))

@@ -19,21 +19,21 @@ use std::{
 
 /// Maximum number of passages with all words that are checked: the newest ones.
 const PASSAGES: usize = 2_000;
-/// The same for each part of a text that no passage contains as a whole.
-const OF_PART: usize = 20_000;
+/// Maximum number of passages that are checked for each part of a text that no passage contains as a whole.
+const PASSAGES_PER_PART: usize = 20_000;
 /// Time for reading lines of logs; later results have no snippet.
-const SNIPPETS: Duration = Duration::from_millis(30);
+const SNIPPETS_TIME: Duration = Duration::from_millis(30);
 /// Once some sessions are found, time for those that contain the text only as part of an identifier.
-const PARTS: Duration = Duration::from_millis(10);
-/// The same if a line with the words need not contain the text.
-const CHECKS: Duration = Duration::from_millis(150);
+const IDENTIFIERS_TIME: Duration = Duration::from_millis(10);
+/// The same, if a line that contains all words may still lack the text and has to be read.
+const CHECKS_TIME: Duration = Duration::from_millis(150);
 /// Time for finding sessions that contain the text in one piece, which come first.
-const WHOLE: Duration = Duration::from_millis(5);
+const WHOLE_TIME: Duration = Duration::from_millis(5);
 /// Number of sessions whose lines are read in that time, for each one that is wanted, and number of lines per session.
 const READ: usize = 2;
 const LINES: usize = 8;
-/// Milliseconds after which a session counts half.
-const HALF: f64 = 30.0 * 24.0 * 3_600_000.0;
+/// Half-life of a session's weight, in milliseconds.
+const HALF_LIFE_MS: f64 = 30.0 * 24.0 * 3_600_000.0;
 
 /// The passages that match, those of the newest sessions first.
 pub(super) const FOUND: &str = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2";
@@ -64,8 +64,7 @@ pub struct Passage {
     pub matches: u64,
 }
 
-/// The parameters of a search.
-struct Wanted<'a> {
+struct SearchParams<'a> {
     text: SearchText,
     limit: usize,
     now: i64,
@@ -94,7 +93,7 @@ impl HistoryIndex {
         history: &History,
     ) -> rusqlite::Result<IndexedMatches> {
         let Some(text) = SearchText::new(query) else { return Ok(IndexedMatches::default()) };
-        let wanted = Wanted { text, limit, now, near };
+        let wanted = SearchParams { text, limit, now, near };
         let found = (|| {
             let before = self.version()?;
             let mut found = self.search_text(&wanted, history)?;
@@ -114,25 +113,31 @@ impl HistoryIndex {
         self.reader.lock().pragma_query_value(None, "data_version", |row| row.get(0))
     }
 
-    fn search_text(&self, wanted: &Wanted<'_>, history: &History) -> rusqlite::Result<IndexedMatches> {
+    fn search_text(&self, wanted: &SearchParams<'_>, history: &History) -> rusqlite::Result<IndexedMatches> {
         let text = &wanted.text;
         let mut found = Checked::default();
         if let Some(identifiers) = text.identifiers() {
-            self.check(self.candidates(identifiers, PASSAGES)?, (text, CHECKS), wanted, history, &mut found)?;
+            self.check(
+                self.candidates(identifiers, PASSAGES)?,
+                (text, CHECKS_TIME),
+                wanted,
+                history,
+                &mut found,
+            )?;
         }
         if found.passages.len() < wanted.limit {
-            let time = if found.passages.is_empty() { CHECKS } else { PARTS };
+            let time = if found.passages.is_empty() { CHECKS_TIME } else { IDENTIFIERS_TIME };
             self.check(self.candidates(text.words(), PASSAGES)?, (text, time), wanted, history, &mut found)?;
         }
         let parts: Vec<SearchText> = text.parts().filter_map(SearchText::new).collect();
         if let Some((first, rest)) = parts.split_first().filter(|_| found.passages.is_empty()) {
-            let mut candidates = self.candidates(first.words(), OF_PART)?;
+            let mut candidates = self.candidates(first.words(), PASSAGES_PER_PART)?;
             for part in rest {
-                let others = self.candidates(part.words(), OF_PART)?;
+                let others = self.candidates(part.words(), PASSAGES_PER_PART)?;
                 candidates.sessions.retain(|key, _| others.sessions.contains_key(key));
                 candidates.is_cut |= others.is_cut;
             }
-            self.check(candidates, (first, CHECKS), wanted, history, &mut found)?;
+            self.check(candidates, (first, CHECKS_TIME), wanted, history, &mut found)?;
         }
         let Checked { mut passages, is_cut } = found;
         passages.sort_by_key(|(fit, ..)| *fit);
@@ -182,14 +187,14 @@ impl HistoryIndex {
         &self,
         candidates: Candidates,
         (text, time): (&SearchText, Duration),
-        wanted: &Wanted<'_>,
+        wanted: &SearchParams<'_>,
         history: &History,
         found: &mut Checked,
     ) -> rusqlite::Result<()> {
         let (has_parts, is_sure) = (text.parts().next().is_some(), text.is_sure());
         found.is_cut = candidates.is_cut;
         let within = |time| Budget::within(time, &CancellationToken::new());
-        let (budget, for_whole) = (within(if is_sure { SNIPPETS } else { time }), within(WHOLE));
+        let (budget, for_whole) = (within(if is_sure { SNIPPETS_TIME } else { time }), within(WHOLE_TIME));
         let most = if has_parts { wanted.limit.saturating_mul(READ) } else { wanted.limit };
         for (key, lines) in self.rank(candidates, wanted)? {
             let count = found.passages.len();
@@ -225,7 +230,7 @@ impl HistoryIndex {
     }
 
     /// Returns the sessions by their keys, best first.
-    fn rank(&self, candidates: Candidates, wanted: &Wanted<'_>) -> rusqlite::Result<Vec<(i64, Lines)>> {
+    fn rank(&self, candidates: Candidates, wanted: &SearchParams<'_>) -> rusqlite::Result<Vec<(i64, Lines)>> {
         let near = wanted.near.map(Path::to_string_lossy);
         let reader = self.reader.lock();
         let state = "SELECT updated_at, cwd FROM sessions INDEXED BY states WHERE key = ?1";
@@ -244,7 +249,8 @@ impl HistoryIndex {
             };
             let age = (wanted.now - updated_at).max(0) as f64;
             let near = if is_near { 2.0 } else { 1.0 };
-            let score = lines.weight() * near * (0.25 + 0.75 * (-age / HALF * std::f64::consts::LN_2).exp());
+            let score =
+                lines.weight() * near * (0.25 + 0.75 * (-age / HALF_LIFE_MS * std::f64::consts::LN_2).exp());
             ranked.push((score, updated_at, key, lines));
         }
         ranked.sort_by(|(a, older, ..), (b, newer, ..)| b.total_cmp(a).then_with(|| newer.cmp(older)));
@@ -335,7 +341,6 @@ pub(super) fn expression(
     Ok((!all.is_empty()).then(|| format!("({})", all.join(") AND ("))))
 }
 
-/// Returns an expression for the words that begin with this one.
 fn begun(reader: &Connection, word: &str, beginnings: Beginnings) -> rusqlite::Result<String> {
     let quoted = format!("\"{word}\"");
     // Few words begin with as much of an id as a user types.

@@ -2,7 +2,7 @@ use super::{
     build::IndexProgress,
     index::{FILE, HistoryIndex},
 };
-use crate::history::{History, HistoryRoots, MemoryIndex, Provider, Query, SearchQuery};
+use crate::history::{History, HistoryRoots, MemoryListingCache, Provider, Query, SearchQuery};
 use openagents_core::{CancellationToken, budget::Budget};
 use serde_json::json;
 use std::{fs, io::Write, path::PathBuf, sync::Arc};
@@ -22,7 +22,7 @@ impl Bench {
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let roots = HistoryRoots::default().with(Provider::ClaudeCode, folder.path().join("claude"));
-        let history = History::new(roots, Arc::new(MemoryIndex::default()));
+        let history = History::new(roots, Arc::new(MemoryListingCache::default()));
         let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
         Self { folder, history, index }
     }

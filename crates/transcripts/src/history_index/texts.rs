@@ -19,10 +19,8 @@ const LOGGED: usize = 1 << 10;
 const LEVEL: i32 = 3;
 /// Maximum bytes of a decompressed block: the file may be damaged.
 const LARGEST: usize = 1 << 20;
-/// Characters of a snippet.
 const SNIPPET: usize = 160;
 
-/// The text of a line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Text {
     Kept(Vec<PassageText>),
@@ -82,7 +80,6 @@ pub(super) fn store(transaction: &Transaction<'_>, session: i64, read: &Passages
     Ok(())
 }
 
-/// Returns where the text of a session's line is stored.
 pub(super) fn find(reader: &Connection, session: i64, line: u64) -> rusqlite::Result<Option<Text>> {
     let Some(place) = passages::place_of(session, line, Kind::Title) else { return Ok(None) };
     let mut block = reader.prepare_cached(

@@ -4,7 +4,9 @@ use super::{
     index::HistoryIndex,
     tests::{Bench, budget},
 };
-use crate::history::{History, HistoryRoots, MemoryIndex, PatternKind, Provider, SearchQuery, SearchResult};
+use crate::history::{
+    History, HistoryRoots, MemoryListingCache, PatternKind, Provider, SearchQuery, SearchResult,
+};
 use serde_json::json;
 use std::{fs, io::Write, path::Path, sync::Arc};
 
@@ -36,7 +38,6 @@ fn hits(found: &SearchResult) -> Vec<(u32, u64, String)> {
 }
 
 impl Bench {
-    /// Returns the history with the index as it is now.
     fn indexed(&self) -> History {
         let index = HistoryIndex::open(&self.folder.path().join("home")).unwrap();
         self.history.clone().with_words(Arc::new(index))
@@ -290,8 +291,10 @@ fn session_is_found_by_listed_name() {
         json!({"timestamp": "2026-11-20T09:00:01Z", "type": "event_msg", "payload": {"type": "user_message", "message": "go on"}}),
     ];
     fs::write(&log, lines.map(|line| line.to_string()).join("\n") + "\n").unwrap();
-    let history =
-        History::new(HistoryRoots::default().with(Provider::Codex, &codex), Arc::new(MemoryIndex::default()));
+    let history = History::new(
+        HistoryRoots::default().with(Provider::Codex, &codex),
+        Arc::new(MemoryListingCache::default()),
+    );
     let index = HistoryIndex::open(&folder.path().join("home")).unwrap();
     let update = || index.update(&history, &Default::default(), &mut |_| true).unwrap();
     let titles = |typed: &str| {

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::history::{
-    ExcludedSessions, History, HistoryRoots, MemoryIndex, Part, Provider, Query, SearchQuery, Transcript,
-    TranscriptIndex,
+    ExcludedSessions, History, HistoryRoots, ListingCache, MemoryListingCache, Part, Provider, Query,
+    SearchQuery, Transcript,
 };
 use serde_json::json;
 use std::{
@@ -30,7 +30,7 @@ fn id(number: u32) -> String {
 
 struct Stage {
     folder: tempfile::TempDir,
-    index: Arc<MemoryIndex>,
+    index: Arc<MemoryListingCache>,
     history: History,
 }
 
@@ -42,13 +42,13 @@ impl Stage {
         let roots = HistoryRoots::default()
             .with(Provider::ClaudeCode, base.join("claude"))
             .with(Provider::Cursor, base.join("cursor"));
-        let index = Arc::new(MemoryIndex::default());
+        let index = Arc::new(MemoryListingCache::default());
         let stage = Self { history: History::new(roots, index.clone()), index, folder };
         for (number, name) in [(1, "secret"), (2, "open")] {
             fs::create_dir_all(base.join(name)).unwrap();
             let cwd = base.join(name);
             let line = json!({"type": "user", "cwd": cwd, "message": {"content": format!("Needle {name}")}});
-            let slug = cwd.to_str().unwrap().replace(|sign: char| !sign.is_alphanumeric(), "-");
+            let slug = cwd.to_str().unwrap().replace(|c: char| !c.is_alphanumeric(), "-");
             stage.write(&format!("claude/projects/{slug}/{}.jsonl", id(number)), &format!("{line}\n"));
             let slug = slug.trim_start_matches('-');
             let transcript = format!("cursor/projects/{slug}/agent-transcripts/{}.txt", id(number + 10));
@@ -198,5 +198,5 @@ fn gone_ignores_unmounted_disk() {
     fs::remove_dir_all(stage.base().join("cursor")).unwrap();
     assert_eq!(gone(), [claude(3), cursor(11), cursor(12)], "the agent was removed");
     let away = HistoryRoots::default().with(Provider::ClaudeCode, stage.base().join("disk/claude"));
-    assert_eq!(History::new(away, Arc::new(MemoryIndex::default())).gone(&all[..3], &budget()), []);
+    assert_eq!(History::new(away, Arc::new(MemoryListingCache::default())).gone(&all[..3], &budget()), []);
 }

@@ -8,7 +8,7 @@
 
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::history::{
-    Event, EventKind, History, HistoryRoots, MemoryIndex, Provider, Query, ReadEnd, SearchQuery, Span,
+    Event, EventKind, History, HistoryRoots, MemoryListingCache, Provider, Query, ReadEnd, SearchQuery, Span,
     Transcript, Unknown,
 };
 use std::{
@@ -35,7 +35,6 @@ struct Agent {
 }
 
 impl Agent {
-    /// Sets up an agent that has exited.
     fn new(provider: Provider) -> Self {
         Self::with(provider, &[""])
     }
@@ -65,7 +64,7 @@ impl Agent {
 
     fn history(&self) -> History {
         let roots = HistoryRoots::default().with(self.provider, self.folder.as_path());
-        History::new(roots, Arc::new(MemoryIndex::default()))
+        History::new(roots, Arc::new(MemoryListingCache::default()))
     }
 
     /// Renders the list, with hidden sessions marked, and the events of each session.
@@ -505,9 +504,9 @@ fn list_works_without_write_access() {
     let output = command.env(READ, base).output().unwrap();
     assert_eq!(state(base), before);
     folders(0o755);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(said.contains(expected.trim()), "{said}\n== instead of\n{expected}");
+    let reply = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{reply}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(reply.contains(expected.trim()), "{reply}\n== instead of\n{expected}");
 }
 
 /// A user who reads the sessions of an agent will also start it in their folder.

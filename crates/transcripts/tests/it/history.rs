@@ -4,8 +4,8 @@
 
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::history::{
-    CachedTranscripts, EventKind, FileStamp, History, HistoryRoots, Listing, MemoryIndex, Provider, Query,
-    SearchQuery, Span, Transcript, TranscriptIndex,
+    CachedTranscripts, EventKind, FileStamp, History, HistoryRoots, Listing, ListingCache,
+    MemoryListingCache, Provider, Query, SearchQuery, Span, Transcript,
 };
 use serde_json::{Value, json};
 use std::{
@@ -57,10 +57,10 @@ impl Folders {
     }
 
     fn history(&self) -> History {
-        self.history_with(Arc::new(MemoryIndex::default()))
+        self.history_with(Arc::new(MemoryListingCache::default()))
     }
 
-    fn history_with(&self, index: Arc<dyn TranscriptIndex>) -> History {
+    fn history_with(&self, index: Arc<dyn ListingCache>) -> History {
         let roots = HistoryRoots::default()
             .with(Provider::Codex, self.path("codex"))
             .with(Provider::ClaudeCode, self.path("claude"));
@@ -350,7 +350,6 @@ fn list_pages_and_filters() {
 }
 
 /// Creates FIFOs without a writer.
-#[cfg(unix)]
 fn fifos(paths: &[PathBuf]) {
     for path in paths {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -358,7 +357,6 @@ fn fifos(paths: &[PathBuf]) {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn list_skips_fifo() {
     let folders = Folders::fixtures();
@@ -483,7 +481,6 @@ fn fork_has_same_summary_from_every_query() {
     assert_eq!((by_id.user_turns, listed), (Some(1), vec![by_id]));
 }
 
-#[cfg(unix)]
 #[test]
 fn list_survives_non_utf8_folder() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
@@ -571,7 +568,7 @@ fn workspaces_lists_existing_repositories() {
 /// Counts the logs that were parsed because they were not cached.
 #[derive(Debug, Default)]
 struct Counting {
-    cache: MemoryIndex,
+    cache: MemoryListingCache,
     parsed: AtomicUsize,
 }
 
@@ -581,7 +578,7 @@ impl Counting {
     }
 }
 
-impl TranscriptIndex for Counting {
+impl ListingCache for Counting {
     fn load(&self, root: &Path) -> Arc<CachedTranscripts> {
         self.cache.load(root)
     }
@@ -596,7 +593,7 @@ impl TranscriptIndex for Counting {
 #[derive(Debug)]
 struct Forgetful;
 
-impl TranscriptIndex for Forgetful {
+impl ListingCache for Forgetful {
     fn load(&self, _root: &Path) -> Arc<CachedTranscripts> {
         Arc::default()
     }

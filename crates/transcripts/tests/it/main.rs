@@ -1,6 +1,5 @@
 //! Integration tests.
 
-#[cfg(unix)]
 mod excluded;
 mod formats;
 mod history;

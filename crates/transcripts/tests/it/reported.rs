@@ -5,7 +5,8 @@
 
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::history::{
-    Event, EventKind, History, HistoryRoots, MemoryIndex, Provider, Query, SearchQuery, Span, Transcript,
+    Event, EventKind, History, HistoryRoots, MemoryListingCache, Provider, Query, SearchQuery, Span,
+    Transcript,
 };
 use serde_json::{Value, json};
 use std::{
@@ -48,7 +49,7 @@ impl Home {
         let roots = folders
             .into_iter()
             .fold(HistoryRoots::default(), |roots, (agent, folder)| roots.with(agent, self.path(folder)));
-        History::new(roots, Arc::new(MemoryIndex::default()))
+        History::new(roots, Arc::new(MemoryListingCache::default()))
     }
 
     /// Lists all sessions, archived and hidden ones too.
@@ -149,19 +150,19 @@ mod codex {
 
     /// A turn of six records.
     fn turn(time: &str, ordinal: u64, prompt: &str) -> Vec<Value> {
-        let said = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
+        let reply = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
         let done = |item: Value| json!({"type": "item_completed", "turn_id": prompt, "item": item});
         let answer = format!("{prompt} answer");
         vec![
             record(time, ordinal, "event_msg", json!({"type": "task_started", "turn_id": prompt})),
-            record(time, ordinal + 1, "response_item", said("user", "input_text", prompt)),
+            record(time, ordinal + 1, "response_item", reply("user", "input_text", prompt)),
             record(
                 time,
                 ordinal + 2,
                 "event_msg",
                 done(json!({"type": "UserMessage", "content": [{"type": "text", "text": prompt}]})),
             ),
-            record(time, ordinal + 3, "response_item", said("assistant", "output_text", &answer)),
+            record(time, ordinal + 3, "response_item", reply("assistant", "output_text", &answer)),
             record(
                 time,
                 ordinal + 4,

@@ -5,7 +5,6 @@ use super::*;
 use openagents_e2e::openai::Reply;
 use serde_json::Value;
 
-/// A frame with a delta.
 fn chunk(delta: Value, finish: Option<&str>) -> String {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
     format!("data: {}\n\n", json!({"id": "c1", "object": "chat.completion.chunk", "choices": [choice]}))
@@ -328,7 +327,7 @@ fn texts() -> Vec<Dialect> {
 
 #[test]
 fn server_dialects_are_understood() {
-    for (name, status, body, (said, calls, ended)) in [calls(), errors(), ends(), texts()].concat() {
+    for (name, status, body, (output, calls, ended)) in [calls(), errors(), ends(), texts()].concat() {
         let server = Server::start(move |_, reply: &mut Reply| {
             reply.head(status, "content-type: text/event-stream")?;
             reply.bytes(body.as_bytes())
@@ -338,7 +337,7 @@ fn server_dialects_are_understood() {
         let model = if name.contains("without its markers") { "gpt-oss" } else { "some-model" };
         let endpoint = Endpoint { model: model.to_owned(), ..endpoint(&server) };
         let heard = ask(&OpenAi::with_timeouts(endpoint, once).unwrap(), &request("?"));
-        assert_eq!(heard.message.text, said, "{name}");
+        assert_eq!(heard.message.text, output, "{name}");
         let asked: Vec<_> = calls.iter().map(|(name, arguments)| (*name, arguments)).collect();
         assert_eq!(heard.calls(), asked, "{name}");
         match ended {

@@ -135,17 +135,17 @@ fn silent_server_times_out() {
     .unwrap();
     let quick =
         RequestTimeouts { first: Duration::from_millis(300), idle: Duration::from_millis(300), ..timeouts() };
-    for (server, said) in [(&silent, ""), (&headers_only, ""), (&stuck, "Half")] {
+    for (server, output) in [(&silent, ""), (&headers_only, ""), (&stuck, "Half")] {
         let heard = ask(&OpenAi::with_timeouts(endpoint(server), quick).unwrap(), &request("?"));
         assert!(heard.sentence().contains("said nothing for"), "{}", heard.sentence());
-        assert_eq!((heard.message.text.as_str(), server.asked().len()), (said, 1));
+        assert_eq!((heard.message.text.as_str(), server.asked().len()), (output, 1));
     }
 }
 
 #[test]
 fn cancel_closes_connection_in_every_phase() {
     for what in ["headers", "first frame", "the answer", "a pause"] {
-        let (gone, told) = std::sync::mpsc::channel();
+        let (gone, report) = std::sync::mpsc::channel();
         let server = Server::start(move |_, reply| {
             match what {
                 "headers" => {}
@@ -174,7 +174,7 @@ fn cancel_closes_connection_in_every_phase() {
             hear(&model, &request("?"), &cancel, |_| ())
         });
         assert_eq!(heard.ended, Err(ModelError::Cancelled), "{what}");
-        told.recv_timeout(Duration::from_secs(60)).unwrap();
+        report.recv_timeout(Duration::from_secs(60)).unwrap();
         assert_eq!(server.asked().len(), 1, "{what}");
     }
 }
@@ -228,7 +228,6 @@ fn key_and_headers_reach_only_the_server() {
     assert!(!shown.contains("secret"), "{shown}");
 }
 
-/// A key in clear text could be read on the network.
 #[test]
 fn key_is_never_sent_in_clear_text() {
     let key = KeySource::Given(Secret::new("sk-very-secret").unwrap());

@@ -107,7 +107,7 @@ fn rows() -> Vec<Row> {
 
 #[test]
 fn responses_of_other_servers_are_parsed() {
-    for ((name, body), said, thought, calls, ended) in rows() {
+    for ((name, body), output, thought, calls, ended) in rows() {
         // Servers often get this header wrong, so nothing depends on it.
         let kind = if name.ends_with("json") { "application/json" } else { "text/event-stream" };
         let server = Server::start(move |_, reply: &mut Reply| {
@@ -118,7 +118,7 @@ fn responses_of_other_servers_are_parsed() {
         let mut quick = timeouts();
         quick.retries = 1;
         let heard = ask(&OpenAi::with_timeouts(endpoint(&server), quick).unwrap(), &request("?"));
-        assert_eq!((heard.message.text.as_str(), heard.thoughts()), (said, thought), "{name}");
+        assert_eq!((heard.message.text.as_str(), heard.thoughts()), (output, thought), "{name}");
         let asked: Vec<_> = calls.iter().map(|(name, arguments)| (*name, arguments)).collect();
         assert_eq!(heard.calls(), asked, "{name}");
         match ended {

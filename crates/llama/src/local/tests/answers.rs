@@ -75,17 +75,17 @@ fn first_token_time_includes_loading() {
 fn errors_name_the_remedy() {
     let stage = Stage::new().with_model("tiny.gguf");
     std::fs::write(stage.folder.path().join("notes.gguf"), "text").unwrap();
-    let mut told = vec![refusal(&stage.local())];
+    let mut shown = vec![refusal(&stage.local())];
     let gone = stage.local_with("tiny");
     std::fs::rename(stage.folder.path().join("tiny.gguf"), stage.folder.path().join("moved")).unwrap();
-    told.push(refusal(&gone));
+    shown.push(refusal(&gone));
     std::fs::rename(stage.folder.path().join("moved"), stage.folder.path().join("tiny.gguf")).unwrap();
     let small = MachineFacts { memory_free: 1 << 30, ..ROOMY };
-    told.push(refusal(&Local::start(stage.config().with_machine(move || small))));
+    shown.push(refusal(&Local::start(stage.config().with_machine(move || small))));
     let notes = stage.folder.path().join("notes.gguf");
     let notes = Local::start(crate::LocalConfig { model_file: Some(notes), ..stage.config() });
-    told.push(refusal(&notes).rsplit_once('/').unwrap().1.to_owned());
-    told.push(
+    shown.push(refusal(&notes).rsplit_once('/').unwrap().1.to_owned());
+    shown.push(
         notes
             .command(ModelCommand::Use { id: "tiny".to_owned() })
             .unwrap_err()
@@ -96,7 +96,7 @@ fn errors_name_the_remedy() {
             .to_owned(),
     );
     assert!(matches!(ask(&notes, &never()).1, Err(ModelError::Unavailable(_))));
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(shown.join("\n"), @"
     GPTOSS 20B is not downloaded; run `openagents models download`, or add a GGUF file with `openagents models add FILE`
     no such model: tiny; choose another one with `openagents models use ID`
     Tiny can't run now: it needs 1.1 GB of free memory, but only 1.0 GB is free; close other programs or use a smaller model
@@ -116,10 +116,10 @@ fn requests_are_queued_and_can_be_cancelled() {
     });
     until(&local, "tiny", |status| *status == ModelStatus::Generating);
     let cancel = never();
-    let (told, waits) = mpsc::channel();
+    let (shown, waits) = mpsc::channel();
     let second = thread::spawn({
         let (local, cancel) = (local.clone(), cancel.clone());
-        move || local.respond(&ModelRequest::default(), &cancel, &mut |event| told.send(event).unwrap())
+        move || local.respond(&ModelRequest::default(), &cancel, &mut |event| shown.send(event).unwrap())
     });
     let waiting = waits.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(waiting, ModelEvent::Activity(Activity::Waiting));
@@ -199,8 +199,8 @@ fn idle_model_is_unloaded() {
     let facts = Arc::new(Mutex::new(ROOMY));
     let stage = Stage::new().with_model("tiny.gguf");
     let (clock, machine) = (now.clone(), facts.clone());
-    let said = Arc::new(Mutex::new(None));
-    let pressure = said.clone();
+    let reply = Arc::new(Mutex::new(None));
+    let pressure = reply.clone();
     let config = stage.config().with_clock(move || *clock.lock().unwrap());
     let config = config.with_pressure(move || *pressure.lock().unwrap());
     let local = Local::start(config.with_machine(move || *machine.lock().unwrap()));
@@ -219,10 +219,10 @@ fn idle_model_is_unloaded() {
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
     facts.lock().unwrap().memory_free = 1 << 30;
     // Regression: nearly all memory was in use, but the system reported normal pressure.
-    *said.lock().unwrap() = Some(Pressure::Normal);
+    *reply.lock().unwrap() = Some(Pressure::Normal);
     assert!(local.inner.unload_if_due(minutes(999)).is_some());
     assert_eq!(card(&local, "tiny").status, ModelStatus::Ready);
-    *said.lock().unwrap() = None;
+    *reply.lock().unwrap() = None;
     assert_eq!(local.inner.unload_if_due(minutes(999)), None);
     assert_eq!(card(&local, "tiny").status, ModelStatus::NotLoaded);
 }
@@ -262,9 +262,9 @@ fn model_is_preloaded_if_requested() {
 fn watchers_see_every_change() {
     let stage = Stage::new().with_model("tiny.gguf");
     let local = stage.local_with("tiny");
-    let (told, changes) = mpsc::channel();
+    let (shown, changes) = mpsc::channel();
     local.watch(Arc::new(move || {
-        let _ = told.send(());
+        let _ = shown.send(());
     }));
     assert!(ask(&local, &never()).1.is_ok());
     assert!(changes.try_iter().count() >= 4, "loading, its progress, generating, ready");

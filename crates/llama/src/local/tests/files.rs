@@ -233,7 +233,6 @@ fn added_file_in_folder_can_be_removed() {
     assert_eq!(inner().snapshot().models.len(), 1);
 }
 
-#[cfg(unix)]
 #[test]
 fn pinned_file_with_non_utf8_name_is_rejected() {
     use std::os::unix::ffi::OsStrExt;
@@ -270,10 +269,10 @@ fn refusals_are_sentences() {
             settings: SettingsChange { idle_minutes: Some(3), ..SettingsChange::default() },
         },
     ];
-    let told: Vec<_> =
+    let shown: Vec<_> =
         commands.into_iter().map(|command| local.command(command).unwrap_err().to_string()).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
-    there is no model nothing; `openagents models list` shows those there are
+    insta::assert_snapshot!(shown.join("\n"), @"
+    there is no model nothing; `openagents models list` lists the available ones
     Tiny is a file of yours; there is nothing to download
     GPTOSS 20B is not being downloaded
     GPTOSS 20B is not being downloaded
@@ -284,8 +283,8 @@ fn refusals_are_sentences() {
     /nowhere.gguf: No such file or directory (os error 2)
     idle minutes is 3; choose 0 (never), 5, 10, 30 or 60
     ");
-    let told = local.command(ModelCommand::Add { path: text }).unwrap_err().to_string();
-    assert!(told.contains("is not a GGUF file"), "{told}");
+    let shown = local.command(ModelCommand::Add { path: text }).unwrap_err().to_string();
+    assert!(shown.contains("is not a GGUF file"), "{shown}");
 }
 
 #[test]

@@ -57,7 +57,6 @@ pub(super) enum Cue {
 
 #[derive(Default)]
 struct Acting {
-    /// Whether the process is running.
     running: bool,
     loaded: Option<Loaded>,
     memory: Option<u64>,
@@ -218,8 +217,8 @@ impl Engine for ScriptedEngine {
         self.act(cue, cancel).map(|()| Vec::new())
     }
 
-    fn on_end(&self, told: Arc<dyn Fn() + Send + Sync>) {
-        self.acting.lock().unwrap().on_end = Some(told);
+    fn on_end(&self, shown: Arc<dyn Fn() + Send + Sync>) {
+        self.acting.lock().unwrap().on_end = Some(shown);
     }
 
     fn loaded(&self) -> Option<Loaded> {
@@ -285,7 +284,6 @@ pub(super) fn card(local: &Local, id: &str) -> ModelCard {
     found.unwrap_or_else(|| panic!("no model {id}"))
 }
 
-/// Waits for a status of a model.
 pub(super) fn until(local: &Local, id: &str, reached: impl Fn(&ModelStatus) -> bool) -> ModelStatus {
     let begun = Instant::now();
     loop {
@@ -309,7 +307,6 @@ pub(super) fn ask(
 }
 
 impl LocalConfig {
-    /// Replaces the facts about this machine.
     pub(super) fn with_machine(mut self, facts: impl Fn() -> MachineFacts + Send + Sync + 'static) -> Self {
         self.machine = Source(Arc::new(facts));
         self
@@ -318,9 +315,9 @@ impl LocalConfig {
     /// Replaces the memory pressure that the system reports.
     pub(super) fn with_pressure(
         mut self,
-        said: impl Fn() -> Option<Pressure> + Send + Sync + 'static,
+        reply: impl Fn() -> Option<Pressure> + Send + Sync + 'static,
     ) -> Self {
-        self.pressure = Source(Arc::new(said));
+        self.pressure = Source(Arc::new(reply));
         self
     }
 

@@ -137,12 +137,12 @@ fn failed_load_is_shown() {
     // The memory was taken while the load waited.
     *machine.lock().unwrap() = FULL;
     drop(turn);
-    let told = until(&local, "tiny", |status| matches!(status, ModelStatus::Error { .. }));
-    assert!(matches!(told, ModelStatus::Error { reason } if reason.contains("free memory")));
+    let output = until(&local, "tiny", |status| matches!(status, ModelStatus::Error { .. }));
+    assert!(matches!(output, ModelStatus::Error { reason } if reason.contains("free memory")));
 
     let next = Local::start(stage.config().with_machine(|| FULL));
-    let told = card(&next, "tiny").status;
-    assert!(matches!(&told, ModelStatus::Error { reason } if reason.contains("free memory")), "{told:?}");
+    let output = card(&next, "tiny").status;
+    assert!(matches!(&output, ModelStatus::Error { reason } if reason.contains("free memory")), "{output:?}");
 }
 
 #[test]
@@ -203,12 +203,12 @@ fn waiting_request_sees_load_progress() {
     until(&local, "tiny", |status| matches!(status, ModelStatus::Loading { progress } if *progress == 0.5));
     let refused = local.command(ModelCommand::Remove { id: "tiny".to_owned() }).unwrap_err().to_string();
     assert_eq!(refused, "Tiny is being loaded; unload it first", "it does not answer");
-    let (tell, told) = mpsc::channel();
+    let (tell, output) = mpsc::channel();
     let asking = thread::spawn({
         let local = local.clone();
         move || local.respond(&ModelRequest::default(), &never(), &mut |event| tell.send(event).unwrap())
     });
-    let first = told.recv_timeout(HANG).unwrap();
+    let first = output.recv_timeout(HANG).unwrap();
     assert_eq!(first, ModelEvent::Activity(Activity::Loading { progress: 0.5 }));
     stage.engine.go();
     assert_eq!(asking.join().unwrap(), Ok(StopReason::EndTurn));

@@ -26,7 +26,6 @@ const NAMED: usize = 5;
 #[derive(Debug)]
 pub(crate) struct Grounding {
     places: CitedPlaces,
-    /// The user's question.
     question: String,
     found: Vec<Place>,
     cancel: CancellationToken,

@@ -57,7 +57,6 @@ fn unconfirmed_citations_are_named_below_the_answer() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn link_out_of_the_workspace_confirms_nothing() {
     let bench = bench();

@@ -32,7 +32,6 @@ impl CitedPlaces {
         Self { workspace, history: Arc::clone(&tools.history), limits: tools.limits.clone() }
     }
 
-    /// Returns whether a path exists in the workspace or leads out of it.
     pub(super) fn exist(&self, path: &str) -> bool {
         match self.workspace.resolve(path) {
             Ok(resolved) => resolved != Path::new(".") && self.workspace.exists(&resolved),

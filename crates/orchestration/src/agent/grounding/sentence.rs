@@ -50,8 +50,8 @@ pub(super) fn words(before: &str, line: &str, at: usize, question: &str) -> Word
     let leads = !text[sentences[own].start..at.max(sentences[own].start)].contains(char::is_alphanumeric);
     let begins_block = sentences[..own].last().is_none_or(|last| text[last.clone()].ends_with('\n'));
     if words.is_empty() || leads && !begins_block {
-        let mut said = sentences[..own].iter().rev().map(|sentence| Words::extract(&text[sentence.clone()]));
-        words.add(said.find(|words| !words.is_empty()).unwrap_or_default());
+        let mut reply = sentences[..own].iter().rev().map(|sentence| Words::extract(&text[sentence.clone()]));
+        words.add(reply.find(|words| !words.is_empty()).unwrap_or_default());
     }
     if words.is_empty() { Words::extract(question) } else { words }
 }

@@ -6,7 +6,7 @@ use openagents_core::{
     update::{Finding, FindingKind, Findings, Place, RunState},
 };
 use openagents_tools::builtin::{self, testing::Bench};
-use openagents_transcripts::history::{History, HistoryRoots, MemoryIndex, Provider};
+use openagents_transcripts::history::{History, HistoryRoots, MemoryListingCache, Provider};
 use serde_json::json;
 use std::{fs, sync::Arc};
 
@@ -63,18 +63,18 @@ fn history(bench: &Bench) -> Arc<History> {
     let line = |kind: &str, payload: serde_json::Value| {
         json!({"timestamp": "2026-01-02T10:00:00.000Z", "type": kind, "payload": payload}).to_string()
     };
-    let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Keep the cookies"}]});
+    let reply = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Keep the cookies"}]});
     let log = [
         line(
             "session_meta",
             json!({"id": SESSION, "cwd": bench.root(), "timestamp": "2026-01-02T10:00:00.000Z"}),
         ),
-        line("response_item", said),
+        line("response_item", reply),
     ];
     fs::write(day.join(format!("rollout-2026-01-02T10-00-00-{SESSION}.jsonl")), log.join("\n") + "\n")
         .unwrap();
     let roots = HistoryRoots::default().with(Provider::Codex, root);
-    Arc::new(History::new(roots, Arc::new(MemoryIndex::default())))
+    Arc::new(History::new(roots, Arc::new(MemoryListingCache::default())))
 }
 
 /// Returns the indices of a seed's sayings, and the answer made of them.
@@ -119,13 +119,13 @@ fn unconfirmed_citations_are_named() {
         }]);
         let mut agent = with_history(model, history.clone());
         agent.options.seed = Some(seed);
-        let told = run(&agent, &asked(&bench));
-        let text = story(&told.updates);
-        assert_eq!(text, format!("message {}", told.outcome.text), "{seed}");
-        assert_eq!(told.outcome.state, RunState::Complete);
+        let output = run(&agent, &asked(&bench));
+        let text = story(&output.updates);
+        assert_eq!(text, format!("message {}", output.outcome.text), "{seed}");
+        assert_eq!(output.outcome.state, RunState::Complete);
 
-        let (picked, said) = answer_of(seed);
-        assert!(text.starts_with(&format!("message {said}")), "{seed}\n{said}\n{text}");
+        let (picked, reply) = answer_of(seed);
+        assert!(text.starts_with(&format!("message {reply}")), "{seed}\n{reply}\n{text}");
         let wrong = picked.iter().filter(|number| !SAYINGS[**number].2).count();
         let right = picked.len() - wrong;
         assert_eq!(text.contains("_Not grounded: "), right == 0, "{seed}\n{text}");
@@ -135,7 +135,7 @@ fn unconfirmed_citations_are_named() {
             SAYINGS.iter().enumerate().filter(|(at, _)| picked.contains(at)).map(|(_, row)| row)
         {
             let is_named = note.contains(&format!("`{place}`"));
-            assert_eq!(is_named, !holds, "{seed} {place}\n{said}\n{text}");
+            assert_eq!(is_named, !holds, "{seed} {place}\n{reply}\n{text}");
         }
         kinds[usize::from(right > 0) + usize::from(wrong > 0 && right > 0)] += 1;
     }
@@ -146,7 +146,7 @@ fn unconfirmed_citations_are_named() {
 fn size(request: &ModelRequest) -> usize {
     let messages = request.messages.iter().map(|message| match message {
         Message::User { text } | Message::Tool { text, .. } => text.chars().count(),
-        Message::Assistant(said) => said.text.chars().count(),
+        Message::Assistant(reply) => reply.text.chars().count(),
     });
     let tools = request.tools.iter().map(|tool| {
         tool.name.len() + tool.description.chars().count() + tool.parameters.to_string().chars().count()
@@ -200,8 +200,8 @@ fn small_model_words_findings_without_tools() {
     for mut model in models {
         model.answers.push(GROUNDED);
         let model = Arc::new(model);
-        let told = run(&agent(model.clone()), &asked(&bench));
-        assert_eq!(told.outcome.text, "It follows redirects in `src/redirect.rs:12`.");
+        let output = run(&agent(model.clone()), &asked(&bench));
+        assert_eq!(output.outcome.text, "It follows redirects in `src/redirect.rs:12`.");
         let read = model.asked.lock().unwrap().pop().unwrap();
         let Some(Message::User { text }) = read.messages.last() else { panic!("{:?}", read.messages) };
         assert!(read.tools.is_empty() && text.contains("Answer in two or three sentences"), "{text}");
@@ -230,10 +230,17 @@ fn small_model_text_needs_a_citation() {
     ];
     for answer in says {
         let model = Scripted { context_tokens: Some(4_096), answers: vec![answer], ..Scripted::default() };
-        let told = run(&agent(Arc::new(model)), &asked(&bench));
-        assert!(told.outcome.text.starts_with("_Only the places found are shown: "), "{}", told.outcome.text);
-        let said = story(&told.updates);
-        assert!(!said.contains("block") && !said.contains("gone") && !said.contains("CALLBACK"), "{said}");
+        let output = run(&agent(Arc::new(model)), &asked(&bench));
+        assert!(
+            output.outcome.text.starts_with("_Only the places found are shown: "),
+            "{}",
+            output.outcome.text
+        );
+        let reply = story(&output.updates);
+        assert!(
+            !reply.contains("block") && !reply.contains("gone") && !reply.contains("CALLBACK"),
+            "{reply}"
+        );
     }
 }
 
@@ -244,17 +251,17 @@ fn prompt_without_findings_is_sent_as_is() {
         on_event(speak("See `src/gone.rs:1`."));
         Ok(StopReason::EndTurn)
     }]);
-    let told = run(&agent(model.clone()), &request(&bench));
-    assert_eq!(told.outcome.text, "See `src/gone.rs:1`.");
+    let output = run(&agent(model.clone()), &request(&bench));
+    assert_eq!(output.outcome.text, "See `src/gone.rs:1`.");
     assert_eq!(model.asked.lock().unwrap()[0].messages, [Message::User { text: "What is this?".to_owned() }]);
 
     // Without findings, an answer based on tools is checked as well.
     let nothing = PromptRequest { findings: Some(Findings::default()), ..request(&bench) };
-    let told = run(&agent(model.clone()), &nothing);
+    let output = run(&agent(model.clone()), &nothing);
     assert!(
-        told.outcome.text.starts_with("See `src/gone.rs:1`.\n\n_Could not be confirmed: `src/gone.rs:1`._"),
+        output.outcome.text.starts_with("See `src/gone.rs:1`.\n\n_Could not be confirmed: `src/gone.rs:1`._"),
         "{}",
-        told.outcome.text
+        output.outcome.text
     );
     assert_eq!(model.asked.lock().unwrap()[1].messages, [Message::User { text: "What is this?".to_owned() }]);
 }
@@ -276,14 +283,14 @@ fn findings_remain_when_model_fails() {
             "the conversation has 9 tokens and the model was loaded for 1; start a new session or shorten the prompt",
         ),
     ] {
-        let told = run(&agent(script(&[answer])), &asked(&bench));
-        assert_eq!(told.outcome.state, RunState::Complete);
-        assert_eq!(told.outcome.text, format!("_Only the places found are shown: {reason}._"));
+        let output = run(&agent(script(&[answer])), &asked(&bench));
+        assert_eq!(output.outcome.state, RunState::Complete);
+        assert_eq!(output.outcome.text, format!("_Only the places found are shown: {reason}._"));
         let ending = |update: &openagents_core::update::SessionUpdate| match update {
             openagents_core::update::SessionUpdate::AgentMessage(message) => message.ends_turn(),
             _ => false,
         };
-        assert_eq!(told.updates.iter().filter(|update| ending(update)).count(), 1);
+        assert_eq!(output.updates.iter().filter(|update| ending(update)).count(), 1);
     }
 }
 
@@ -298,7 +305,7 @@ fn long_findings_are_shortened_to_fit() {
         on_event(speak("It follows redirects in `src/redirect.rs:12`."));
         Ok(StopReason::EndTurn)
     }]);
-    let told = run(&agent(model.clone()), &asked(&bench));
-    assert_eq!(told.outcome.text, "It follows redirects in `src/redirect.rs:12`.");
+    let output = run(&agent(model.clone()), &asked(&bench));
+    assert_eq!(output.outcome.text, "It follows redirects in `src/redirect.rs:12`.");
     assert!(model.capabilities().tools);
 }

@@ -9,7 +9,6 @@ use std::collections::HashSet;
 pub(super) struct Words(HashSet<String>);
 
 impl Words {
-    /// Extracts the words of a text.
     pub(super) fn extract(text: &str) -> Self {
         let language = Language::detect(text);
         let mut words = HashSet::new();
@@ -40,7 +39,6 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Returns whether a line contains one of the words.
     pub(super) fn occur_in(&self, line: &str) -> bool {
         subwords(line).iter().any(|word| {
             let stem = Language::English.stem(word);

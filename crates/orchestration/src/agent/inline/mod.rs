@@ -9,7 +9,6 @@ use openagents_core::{
 /// A prompt that OpenAgents answers itself.
 #[derive(Debug, Clone, Copy)]
 pub struct InlineQuestion<'a> {
-    /// The user's prompt.
     pub prompt: &'a str,
     /// Why it is answered here.
     pub decision: &'a Decision,

@@ -28,17 +28,17 @@ fn situation(ready: &[&str]) -> Situation {
     Situation { candidates: all.into_iter().map(candidate).collect(), ..Situation::default() }
 }
 
-struct Told {
+struct Recorded {
     outcome: PromptOutcome,
     updates: Vec<SessionUpdate>,
 }
 
-fn ask(text: &str, situation: &Situation) -> Told {
+fn ask(text: &str, situation: &Situation) -> Recorded {
     ask_with(text, text, situation, &|| None)
 }
 
 /// `words` is the part of `text` that the user wrote.
-fn ask_with(text: &str, words: &str, situation: &Situation, find: &dyn Fn() -> Option<Findings>) -> Told {
+fn ask_with(text: &str, words: &str, situation: &Situation, find: &dyn Fn() -> Option<Findings>) -> Recorded {
     let events = Mutex::new(Vec::new());
     let routed = route(words, situation);
     assert_eq!(routed.decision.target, Target::Inline, "{text}");
@@ -49,30 +49,30 @@ fn ask_with(text: &str, words: &str, situation: &Situation, find: &dyn Fn() -> O
         AgentEvent::Update(update) => Some(update),
         AgentEvent::Activity(_) => None,
     });
-    Told { outcome, updates: updates.collect() }
+    Recorded { outcome, updates: updates.collect() }
 }
 
 #[test]
 fn fixed_answer_is_one_message() {
-    let told = ask("who are you?", &situation(&[]));
-    assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
+    let shown = ask("who are you?", &situation(&[]));
+    assert!(shown.outcome.text.starts_with("We are OpenAgents"), "{}", shown.outcome.text);
     for text in
         ["who are you?", "hi", "thanks!", "what can you do", "what is Codex?", "who can you delegate to?"]
     {
-        let told = ask(text, &situation(&["codex"]));
-        let [SessionUpdate::AgentMessage(message)] = told.updates.as_slice() else {
-            panic!("{text}: {:?}", told.updates)
+        let shown = ask(text, &situation(&["codex"]));
+        let [SessionUpdate::AgentMessage(message)] = shown.updates.as_slice() else {
+            panic!("{text}: {:?}", shown.updates)
         };
-        assert!(message.ended && message.message_id.is_some() && message.text == told.outcome.text);
-        let words = format!(" {} ", told.outcome.text.replace(['\'', '.', ','], " "));
+        assert!(message.ended && message.message_id.is_some() && message.text == shown.outcome.text);
+        let words = format!(" {} ", shown.outcome.text.replace(['\'', '.', ','], " "));
         assert!(!words.contains(" I ") && !words.contains(" my "), "{text}: {words}");
     }
 }
 
 #[test]
 fn guidance_names_next_step() {
-    let told = ask("Write a parser for the log", &situation(&[]));
-    insta::assert_snapshot!(told.outcome.text, @r#"
+    let shown = ask("Write a parser for the log", &situation(&[]));
+    insta::assert_snapshot!(shown.outcome.text, @r#"
     This needs a model or an agent, and none is ready. GPTOSS 20B is not available: it is not installed.
 
     What you can do:
@@ -80,8 +80,8 @@ fn guidance_names_next_step() {
     - Download gpt-oss 20B in Settings → Models (12 GB, once), or add a model file.
     - Install an agent such as Codex or Claude Code; `openagents doctor`, or Settings → Agents, says how.
     "#);
-    let told = ask("@claude write a parser", &situation(&["codex"]));
-    insta::assert_snapshot!(told.outcome.text, @r#"
+    let shown = ask("@claude write a parser", &situation(&["codex"]));
+    insta::assert_snapshot!(shown.outcome.text, @r#"
     Claude Code is not available: it is not installed.
 
     What you can do:
@@ -95,8 +95,8 @@ fn guidance_names_next_step() {
 #[test]
 fn attachment_does_not_change_fixed_answer() {
     let text = "who are you?\n\nWrite a parser for the log format. Then summarise this session in a title.";
-    let told = ask_with(text, "who are you?", &situation(&[]), &|| None);
-    assert!(told.outcome.text.starts_with("We are OpenAgents"), "{}", told.outcome.text);
+    let shown = ask_with(text, "who are you?", &situation(&[]), &|| None);
+    assert!(shown.outcome.text.starts_with("We are OpenAgents"), "{}", shown.outcome.text);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn question_is_answered_with_findings() {
         ("Write a mutex", 2, "What you can do"),
         ("Build a zeppelin", 1, "What you can do"),
     ];
-    for (text, messages, said) in rows {
+    for (text, messages, reply) in rows {
         let find = || {
             let budget = Budget::within(find::TIME, &CancellationToken::new());
             Some(find::find(&find::Sources { workspace: &bench.workspace, history: None }, text, &budget))
         };
-        let told = ask_with(text, text, &situation(&[]), &find);
+        let shown = ask_with(text, text, &situation(&[]), &find);
         let ends =
-            told.updates.iter().map(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
+            shown.updates.iter().map(|update| matches!(update, SessionUpdate::AgentMessage(m) if m.ended));
         let expected: Vec<_> = (1..=messages).map(|at| at == messages).collect();
-        assert_eq!(ends.collect::<Vec<_>>(), expected, "{text}: {:?}", told.updates);
-        assert!(told.outcome.text.contains(said), "{text}: {}", told.outcome.text);
+        assert_eq!(ends.collect::<Vec<_>>(), expected, "{text}: {:?}", shown.updates);
+        assert!(shown.outcome.text.contains(reply), "{text}: {}", shown.outcome.text);
     }
 }

@@ -24,9 +24,7 @@ pub trait Log {
     fn after(&self, since: u64, limit: usize) -> Result<Vec<Arc<Stored>>, StoreError>;
 }
 
-/// The log of a session in the store.
 #[derive(Debug, Clone)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct StoredLog {
     pub store: Store,
     pub session_id: Arc<str>,
@@ -38,7 +36,6 @@ impl Log for StoredLog {
     }
 }
 
-/// An iterator over the folded log.
 #[derive(Debug)]
 pub struct Folding<L> {
     log: L,
@@ -239,7 +236,6 @@ fn prompt(stored: &Arc<Stored>, scope: &Scope, mention: &Mention) -> Folded {
     folded
 }
 
-/// One or more updates folded into one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Folded {
     /// Number of the last folded update.
@@ -248,7 +244,6 @@ pub struct Folded {
     pub ts: i64,
     /// Time when the last of them was stored, in milliseconds since the epoch.
     pub last_ts: i64,
-    /// The folded update.
     pub update: SessionUpdate,
     /// Merged updates of the call that `update` announces.
     pub news: Option<News>,

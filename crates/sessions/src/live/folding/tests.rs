@@ -44,7 +44,6 @@ fn updates(folded: Vec<Folded>) -> Vec<SessionUpdate> {
 enum Row {
     Prompt(UserMessage),
     Said(AgentMessage),
-    /// The thought, and whether it has ended.
     Thought(AgentThought, bool),
     Call(String),
     Other(SessionUpdate),
@@ -167,8 +166,8 @@ impl Call {
 fn any_update() -> impl Strategy<Value = SessionUpdate> {
     let text = prop_oneof![Just("a".to_owned()), Just("b c\n\n".to_owned()), Just("Cancelled.".to_owned())];
     let id = prop_oneof![Just(None), Just(Some("m".to_owned())), Just(Some("n".to_owned()))];
-    let said = (text.clone(), id.clone(), any::<bool>(), proptest::bool::weighted(0.2));
-    let said = said.prop_map(|(text, message_id, late, ended)| {
+    let reply = (text.clone(), id.clone(), any::<bool>(), proptest::bool::weighted(0.2));
+    let reply = reply.prop_map(|(text, message_id, late, ended)| {
         SessionUpdate::AgentMessage(AgentMessage { text, message_id, late, ended, ..AgentMessage::default() })
     });
     let thought = (text, id, any::<bool>()).prop_map(|(text, message_id, late)| {
@@ -197,7 +196,7 @@ fn any_update() -> impl Strategy<Value = SessionUpdate> {
         other => other,
     });
     let kinds = proptest::sample::select(testing::every_update());
-    let own = prop_oneof![3 => said, 2 => thought, 3 => news, 2 => call, 2 => kinds];
+    let own = prop_oneof![3 => reply, 2 => thought, 3 => news, 2 => call, 2 => kinds];
     (own, proptest::option::weighted(0.3, "[pq]")).prop_map(|(update, delegate)| match (update, delegate) {
         (update @ SessionUpdate::Delegated(_), _) | (update, None) => update,
         (update, Some(call)) => wrap(&Some((call, "child".to_owned())), update),

@@ -26,11 +26,11 @@ pub(super) fn pending(id: &str, hash: &str) -> Approval {
 }
 
 fn decide(store: &Store, session: &str, change: ApprovalChange) -> Decided {
-    let (send, told) = std::sync::mpsc::channel();
+    let (send, shown) = std::sync::mpsc::channel();
     store
         .decide_then(session.into(), change, move |appended| send.send(appended.unwrap().decided).unwrap())
         .unwrap();
-    told.recv().unwrap()
+    shown.recv().unwrap()
 }
 
 pub(super) fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalState {

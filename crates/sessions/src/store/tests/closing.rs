@@ -62,14 +62,14 @@ fn decisions_survive_power_cut() {
     store.revoke_rules(None).unwrap();
     assert_eq!(synced(&database), [DURABLE]);
     // Writes that are durable in the log stay durable in the file.
-    let (send, told) = std::sync::mpsc::channel();
+    let (send, shown) = std::sync::mpsc::channel();
     let read = move |transaction: &rusqlite::Transaction<'_>, _| {
         let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         send.send((pragma("checkpoint_fullfsync")?, pragma("secure_delete")?)).unwrap();
         Ok(())
     };
     store.write(read).unwrap();
-    assert_eq!(told.recv().unwrap(), (1, 1));
+    assert_eq!(shown.recv().unwrap(), (1, 1));
 }
 
 /// Regression: after a clean shutdown everything was in the log, and a copy of the database file was empty.

@@ -84,7 +84,7 @@ fn full_disk_loses_only_unstored_updates() {
 fn failed_job_does_not_fail_others() {
     let (_home, store) = store();
     session(&store, "s");
-    let (send, told) = std::sync::mpsc::channel();
+    let (send, shown) = std::sync::mpsc::channel();
     for n in 0..300 {
         let send = send.clone();
         let id = if n % 3 == 0 { "unknown" } else { "s" };
@@ -92,6 +92,6 @@ fn failed_job_does_not_fail_others() {
         store.append_then(id.into(), vec![text(&n.to_string())], done).unwrap();
     }
     store.flush().unwrap();
-    assert_eq!(told.try_iter().filter(|is_stored| *is_stored).count(), 200);
+    assert_eq!(shown.try_iter().filter(|is_stored| *is_stored).count(), 200);
     assert_eq!(numbers(&store, "s"), (1..=200).collect::<Vec<_>>());
 }

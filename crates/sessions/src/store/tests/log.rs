@@ -47,7 +47,7 @@ fn concurrent_appends_leave_no_gaps() {
 fn callbacks_run_in_seq_order() {
     let (_home, store) = store();
     session(&store, "s");
-    let (send, told) = std::sync::mpsc::channel();
+    let (send, shown) = std::sync::mpsc::channel();
     for n in 0..2000 {
         let send = send.clone();
         let done =
@@ -55,7 +55,7 @@ fn callbacks_run_in_seq_order() {
         store.append_then("s".into(), vec![text(&n.to_string())], done).unwrap();
     }
     store.flush().unwrap();
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), (1..=2000).collect::<Vec<_>>());
+    assert_eq!(shown.try_iter().collect::<Vec<_>>(), (1..=2000).collect::<Vec<_>>());
 }
 
 #[test]

@@ -23,11 +23,11 @@ fn thought() -> SessionUpdate {
 }
 
 fn describe(changes: &[Change]) -> String {
-    let told = changes.iter().map(|change| match change {
+    let shown = changes.iter().map(|change| match change {
         Change::Opened(part, seq) => format!("+{}:{seq}", part.name()),
         Change::Closed(part, seq) => format!("-{}:{seq}", part.name()),
     });
-    told.collect::<Vec<_>>().join(" ")
+    shown.collect::<Vec<_>>().join(" ")
 }
 
 #[test]

@@ -324,5 +324,4 @@ impl<R: Read> Read for BoundedReader<'_, R> {
 }
 
 #[cfg(test)]
-#[path = "grep_tests.rs"]
 mod tests;

@@ -11,13 +11,15 @@ use super::{
 };
 use crate::{
     history::{
-        action::{self, Outcome},
-        decoder::{Decoder, SessionFacts},
-        event::{Event, EventKind, TitleRank},
-        json::Node,
-        lines::OpenLog,
-        log_file::{LogFile, millis},
-        title,
+        log::{
+            action::{self, Outcome},
+            decoder::{Decoder, SessionFacts},
+            event::{Event, EventKind, TitleRank},
+            json::Node,
+            lines::OpenLog,
+            log_file::{LogFile, millis},
+            title,
+        },
         transcript::SessionFiles,
     },
     limits,

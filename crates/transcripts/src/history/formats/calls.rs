@@ -1,6 +1,6 @@
 //! Tool calls and their results, as events.
 
-use crate::history::{
+use crate::history::log::{
     action::{self, Action, Outcome},
     event::{Event, EventKind, TouchedFile},
     json::Node,
@@ -10,7 +10,6 @@ use crate::history::{
 /// Arguments that name the file of a call.
 const PATHS: [&str; 6] = ["file_path", "filePath", "absolute_path", "path", "notebook_path", "target_file"];
 
-/// The tools of an agent that name a file.
 pub(super) struct FileTools {
     pub(super) reads: &'static [&'static str],
     pub(super) edits: &'static [&'static str],

@@ -10,12 +10,14 @@ use super::{
 };
 use crate::{
     history::{
-        decoder::{Decoder, SessionFacts, records},
-        event::{Event, EventKind, TitleRank},
-        json::Node,
-        lines::OpenLog,
-        log_file::{LogFile, millis},
-        title,
+        log::{
+            decoder::{Decoder, SessionFacts, records},
+            event::{Event, EventKind, TitleRank},
+            json::Node,
+            lines::OpenLog,
+            log_file::{LogFile, millis},
+            title,
+        },
         transcript::SessionFiles,
     },
     limits,
@@ -410,7 +412,6 @@ fn kind_and_text(message: &str) -> (String, String) {
 pub(crate) const TOOLS: FileTools =
     FileTools { reads: &["read_file", "read_many_files"], edits: &["replace", "write_file", "edit"] };
 
-/// Precedes the contents of files that a prompt references.
 const REFERENCED: &str = "--- Content from referenced files ---";
 
 /// Returns the prompt that the user typed; `None` for a slash command and for text added by the agent.

@@ -9,7 +9,7 @@ use super::{
     folder::entries,
 };
 use crate::{
-    history::{
+    history::log::{
         action::Outcome,
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TouchedFile},
@@ -136,7 +136,7 @@ impl Decoder for CopilotDecoder {
         let nothing = Node::Null;
         let data = node.get("data").unwrap_or(&nothing);
         let of_subagent = node.text("agentId").is_some() || data.text("parentToolCallId").is_some();
-        let said = |kind, key| Some(Event::new(number, at, kind, data.text(key)?));
+        let reply = |kind, key| Some(Event::new(number, at, kind, data.text(key)?));
         let events = match node.text("type").unwrap_or_default() {
             "session.compaction_complete" => {
                 let summary = data.text("summaryContent").unwrap_or_default();
@@ -170,7 +170,7 @@ impl Decoder for CopilotDecoder {
                 if !of_subagent {
                     keep(data, "model", &mut self.models.answered);
                 }
-                [said(EventKind::Thinking, "reasoningText"), said(EventKind::Assistant, "content")]
+                [reply(EventKind::Thinking, "reasoningText"), reply(EventKind::Assistant, "content")]
             }
             "tool.execution_start" => [self.called(data, number, at), None],
             "tool.execution_complete" => [self.completed(data, number, at), None],
@@ -184,14 +184,14 @@ impl Decoder for CopilotDecoder {
             "session.shutdown" => [self.shutdown(data, number, at), None],
             _ => [None, None],
         };
-        let told = |event: &Event| {
+        let shown = |event: &Event| {
             !event.text.trim().is_empty()
                 || matches!(
                     event.kind,
                     EventKind::ToolCall { .. } | EventKind::ToolResult | EventKind::Compaction
                 )
         };
-        let events = events.into_iter().flatten().filter(told);
+        let events = events.into_iter().flatten().filter(shown);
         // A fork copies events with their ids.
         let origin = dated_origin(node.text("id"), at);
         Some(events.map(|event| Event { sidechain: of_subagent, origin, ..event }).collect())

@@ -10,12 +10,14 @@ use super::{
 };
 use crate::{
     history::{
-        decoder::{Decoder, SessionFacts},
-        event::{Event, EventKind},
-        json::Node,
-        lines::{self, OpenLog},
-        log_file::{LogFile, is_uuid},
-        title,
+        log::{
+            decoder::{Decoder, SessionFacts},
+            event::{Event, EventKind},
+            json::Node,
+            lines::{self, OpenLog},
+            log_file::{LogFile, is_uuid},
+            title,
+        },
         transcript::SessionFiles,
     },
     limits,
@@ -30,7 +32,6 @@ use std::{
 const TOOLS: FileTools =
     FileTools { reads: &["Read"], edits: &["StrReplace", "Write", "ApplyPatch", "Delete", "MultiEdit"] };
 
-/// Replaces an image.
 const IMAGE: &str = "[Image]";
 /// Replaces a thought.
 const REDACTED: &str = "[REDACTED]";

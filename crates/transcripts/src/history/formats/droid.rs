@@ -8,7 +8,7 @@ use super::{
     folder::entries,
 };
 use crate::{
-    history::{
+    history::log::{
         decoder::{Decoder, SessionFacts},
         event::{Event, EventKind, TitleRank},
         json::Node,

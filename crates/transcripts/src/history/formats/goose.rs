@@ -10,13 +10,15 @@ use super::{
 };
 use crate::{
     history::{
-        decoder::{Decoder, SessionFacts},
-        event::{Event, EventKind, TitleRank},
-        json::Node,
-        lines::OpenLog,
-        log_file::{LogFile, millis},
+        log::{
+            decoder::{Decoder, SessionFacts},
+            event::{Event, EventKind, TitleRank},
+            json::Node,
+            lines::OpenLog,
+            log_file::{LogFile, millis},
+            title,
+        },
         sqlite::{self, Columns, Remembered, SessionStamps, number, text},
-        title,
         transcript::SessionFiles,
     },
     limits,
@@ -134,7 +136,6 @@ struct SessionRow {
     model: Option<String>,
     tokens: Option<i64>,
     hidden: bool,
-    /// Archived by the user.
     archived: bool,
 }
 

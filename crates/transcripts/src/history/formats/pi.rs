@@ -7,7 +7,7 @@ use super::{
     calls::{self, FileTools},
     folder::entries,
 };
-use crate::history::{
+use crate::history::log::{
     action::{self, Outcome},
     decoder::{Decoder, SessionFacts},
     event::{Event, EventKind, TitleRank},

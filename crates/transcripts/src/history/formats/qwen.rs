@@ -9,15 +9,17 @@ use super::{
     folder::{entries, paths},
 };
 use crate::history::{
-    decoder::{Decoder, SessionFacts},
-    event::{Event, EventKind, TitleRank},
-    json::Node,
-    lines::{self, OpenLog},
-    log_file::{LogFile, dated_origin, millis, origin},
-    taken_back::Parent,
-    title,
+    log::{
+        decoder::{Decoder, SessionFacts},
+        event::{Event, EventKind, TitleRank},
+        json::Node,
+        lines::{self, OpenLog},
+        log_file::{LogFile, dated_origin, millis, origin},
+        taken_back::Parent,
+        title,
+        tree::{self, Tree, TreePlace},
+    },
     transcript::SessionFiles,
-    tree::{self, Tree, TreePlace},
 };
 use openagents_core::budget::Budget;
 use std::{

@@ -1,7 +1,7 @@
 //! The records of a session that is not line-based, one per line.
 
 use crate::{
-    history::{lines::OpenLog, taken_back::TakenBack},
+    history::log::{lines::OpenLog, taken_back::TakenBack},
     limits,
 };
 use serde::Serialize;

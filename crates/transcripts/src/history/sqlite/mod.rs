@@ -8,7 +8,7 @@
 //! (microseconds), SQLite creates an empty `-wal`, as the agent's next start does. It is left there, because removing
 //! it could break an agent that has just started.
 
-use super::index::FileStamp;
+use super::listing_cache::FileStamp;
 use crate::limits;
 use openagents_core::{budget::Budget, file};
 use parking_lot::Mutex;
@@ -124,7 +124,6 @@ impl Copy {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         // Opens all files.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        #[cfg(unix)]
         folder.remove();
         Ok(Self { path: path.to_owned(), files: files.clone(), connection, _folder: folder })
     }
@@ -138,7 +137,6 @@ impl PrivateFolder {
     fn new() -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("openagents-{}", uuid::Uuid::new_v4()));
         let mut builder = fs::DirBuilder::new();
-        #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.create(&path)?;
         Ok(Self(path))
@@ -407,6 +405,5 @@ fn nanoseconds(time: Option<i64>) -> i64 {
     millis.saturating_mul(1_000_000)
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests;

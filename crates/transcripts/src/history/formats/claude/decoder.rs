@@ -1,7 +1,7 @@
 //! Decodes a transcript line by line, in file order.
 
 use crate::{
-    history::{
+    history::log::{
         action::{self, Action, Outcome},
         decoder::Decoder,
         event::{Event, EventKind, TitleRank, TouchedFile},
@@ -64,7 +64,7 @@ impl Decoder for ClaudeDecoder {
             taken_back: false,
             origin: dated_origin(node.text("uuid"), millis(node.get("timestamp"))),
         };
-        let said = |kind, text: Option<&str>| {
+        let reply = |kind, text: Option<&str>| {
             let text = text.filter(|text| !text.trim().is_empty());
             text.map(|text| make(kind, text.to_owned()))
         };
@@ -89,10 +89,10 @@ impl Decoder for ClaudeDecoder {
             }
             "assistant" => {
                 let texts = texts(node).into_iter();
-                events.extend(texts.filter_map(|text| said(EventKind::Assistant, Some(text))));
+                events.extend(texts.filter_map(|text| reply(EventKind::Assistant, Some(text))));
                 for block in blocks(node) {
                     match block.text("type").unwrap_or_default() {
-                        "thinking" => events.extend(said(EventKind::Thinking, block.text("thinking"))),
+                        "thinking" => events.extend(reply(EventKind::Thinking, block.text("thinking"))),
                         "tool_use" => {
                             let name = block.text("name").unwrap_or("tool").to_owned();
                             let input = block.get("input");

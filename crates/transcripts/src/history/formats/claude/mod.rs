@@ -12,7 +12,7 @@ pub(super) use self::{
 };
 
 use super::folder::{self, entries, paths};
-use crate::history::log_file::{LogFile, is_uuid};
+use crate::history::log::log_file::{LogFile, is_uuid};
 use openagents_core::budget::Budget;
 use std::path::Path;
 

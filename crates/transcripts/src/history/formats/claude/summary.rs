@@ -3,14 +3,16 @@
 use super::decoder;
 use crate::{
     history::{
-        decoder::records,
-        json::Node,
-        known::LogSurvey,
-        lines::{self, Lines, LogLine},
-        log_file::{LogFile, Summarised, dated_origin, millis, origin},
-        title::{self, TypedText},
+        log::{
+            decoder::records,
+            json::Node,
+            known::LogSurvey,
+            lines::{self, Lines, LogLine},
+            log_file::{LogFile, Summarised, dated_origin, millis, origin},
+            title::{self, TypedText},
+            tree::Branches,
+        },
         transcript::{Provider, RequestUsage, TokenUsage, Transcript},
-        tree::Branches,
     },
     limits,
 };
@@ -87,7 +89,6 @@ struct Prompt {
     command: Option<String>,
 }
 
-/// How a prompt counts as a turn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     Own,

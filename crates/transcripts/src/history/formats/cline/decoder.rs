@@ -1,12 +1,14 @@
 //! Decodes one message.
 
 use crate::history::{
-    decoder::{Decoder, SessionFacts},
-    event::{Event, EventKind, TitleRank},
     formats::calls::{self, FileTools},
-    json::Node,
-    log_file::millis,
-    title,
+    log::{
+        decoder::{Decoder, SessionFacts},
+        event::{Event, EventKind, TitleRank},
+        json::Node,
+        log_file::millis,
+        title,
+    },
 };
 use std::path::{Path, PathBuf};
 
@@ -135,7 +137,6 @@ const ASKING: [&str; 6] = [
     "report_bug",
 ];
 
-/// Returns the typed texts of a text of the editor.
 pub(super) fn typed_in_editor(text: &str) -> Vec<&str> {
     let mut typed = Vec::new();
     let mut rest = title::strip(text);

@@ -7,12 +7,14 @@ pub(super) mod decoder;
 
 use crate::{
     history::{
-        action::{self, Outcome},
         format::Environment,
         formats::{calls, folder::entries, records::Records},
-        json::Node,
-        lines::OpenLog,
-        log_file::LogFile,
+        log::{
+            action::{self, Outcome},
+            json::Node,
+            lines::OpenLog,
+            log_file::LogFile,
+        },
         transcript::SessionFiles,
     },
     limits,
@@ -192,7 +194,6 @@ pub(super) fn parse(text: &str) -> Option<TextResult<'_>> {
     is_name.then_some(TextResult { tool, argument, output: output.trim() })
 }
 
-/// Returns the outcome of a call of the editor.
 pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
     let failed = ["The user denied this operation", "The tool execution failed", "[ERROR]"];
     if failed.iter().any(|beginning| output.starts_with(beginning)) {

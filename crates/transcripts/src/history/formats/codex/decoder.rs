@@ -3,13 +3,15 @@
 use super::record::{self, Item, Stream};
 use crate::{
     history::{
-        action::Action,
-        decoder::Decoder,
-        event::{Event, EventKind, TitleRank, TouchedFile},
-        json::Node,
-        lines,
-        log_file::Locate,
-        title,
+        log::{
+            action::Action,
+            decoder::Decoder,
+            event::{Event, EventKind, TitleRank, TouchedFile},
+            json::Node,
+            lines,
+            log_file::Locate,
+            title,
+        },
         transcript::SessionFiles,
     },
     limits,

@@ -17,11 +17,13 @@ use super::folder::entries;
 use crate::{
     history::{
         format::OutsideName,
-        json::Node,
-        lines::Lines,
-        log_file::{LogFile, is_uuid},
+        log::{
+            json::Node,
+            lines::Lines,
+            log_file::{LogFile, is_uuid},
+            title,
+        },
         sqlite::{Columns, Remembered, text},
-        title,
     },
     limits,
 };

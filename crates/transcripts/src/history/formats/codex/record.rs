@@ -5,11 +5,13 @@
 
 use crate::{
     history::{
-        action::{self, Action, Outcome},
         formats::calls,
-        json::Node,
-        lines,
-        log_file::millis,
+        log::{
+            action::{self, Action, Outcome},
+            json::Node,
+            lines,
+            log_file::millis,
+        },
     },
     limits,
 };
@@ -33,7 +35,6 @@ pub(super) enum Item<'a> {
         head: &'a Node<'a>,
         bare: bool,
     },
-    /// The settings of one turn.
     TurnContext {
         cwd: Option<&'a str>,
         model: Option<&'a str>,
@@ -219,7 +220,6 @@ fn completed<'a>(item: &'a Node<'a>) -> Item<'a> {
     }
 }
 
-/// Returns the action of a call that started a sub-agent.
 fn started(call: Option<&str>, thread: Option<&str>) -> Action {
     Action { call: call.map(str::to_owned), child_session: thread.map(str::to_owned), ..Action::default() }
 }

@@ -6,13 +6,15 @@ use super::{
 };
 use crate::{
     history::{
-        decoder::records,
-        json::Node,
-        known::LogSurvey,
-        lines::{self, Lines, LogLine},
-        log_file::{Locate, LogFile, Summarised, is_uuid, millis},
-        taken_back::TakenBack,
-        title,
+        log::{
+            decoder::records,
+            json::Node,
+            known::LogSurvey,
+            lines::{self, Lines, LogLine},
+            log_file::{Locate, LogFile, Summarised, is_uuid, millis},
+            taken_back::TakenBack,
+            title,
+        },
         transcript::{Provider, Transcript},
     },
     limits,

@@ -9,10 +9,12 @@ use super::{
 };
 use crate::{
     history::{
-        json::Node,
-        lines::{self, Lines},
-        taken_back::TakenBack,
-        title,
+        log::{
+            json::Node,
+            lines::{self, Lines},
+            taken_back::TakenBack,
+            title,
+        },
         transcript::SessionFiles,
     },
     limits,

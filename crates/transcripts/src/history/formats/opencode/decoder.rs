@@ -1,13 +1,15 @@
 //! Decodes one record.
 
 use crate::history::{
-    action::{self, Outcome},
-    decoder::{Decoder, SessionFacts},
-    event::{Event, EventKind, TitleRank},
     formats::calls::{self, FileTools},
-    json::Node,
-    log_file::millis,
-    title,
+    log::{
+        action::{self, Outcome},
+        decoder::{Decoder, SessionFacts},
+        event::{Event, EventKind, TitleRank},
+        json::Node,
+        log_file::millis,
+        title,
+    },
 };
 use openagents_core::text::joined;
 use std::path::PathBuf;

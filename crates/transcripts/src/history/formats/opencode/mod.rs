@@ -12,7 +12,11 @@ pub(super) use self::decoder::OpencodeDecoder;
 
 use self::tables::Generation;
 use super::folder::entries;
-use crate::history::{format::Environment, lines::OpenLog, log_file::LogFile, transcript::SessionFiles};
+use crate::history::{
+    format::Environment,
+    log::{lines::OpenLog, log_file::LogFile},
+    transcript::SessionFiles,
+};
 use openagents_core::budget::Budget;
 use std::{
     collections::HashMap,
@@ -68,7 +72,7 @@ fn newest(found: Vec<(Generation, LogFile)>) -> Vec<LogFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::{History, HistoryRoots, MemoryIndex, Provider, Query};
+    use crate::history::{History, HistoryRoots, MemoryListingCache, Provider, Query};
     use openagents_core::CancellationToken;
     use rusqlite::Connection;
     use std::{sync::Arc, time::Duration};
@@ -91,7 +95,7 @@ mod tests {
 
     fn history(root: &Path) -> History {
         let roots = HistoryRoots::default().with(Provider::Opencode, root);
-        History::new(roots, Arc::new(MemoryIndex::default()))
+        History::new(roots, Arc::new(MemoryListingCache::default()))
     }
 
     #[test]

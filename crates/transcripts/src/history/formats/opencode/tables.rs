@@ -3,8 +3,7 @@
 use super::unfold::{About, Revert, Unfolded};
 use crate::{
     history::{
-        lines::OpenLog,
-        log_file::LogFile,
+        log::{lines::OpenLog, log_file::LogFile},
         sqlite::{self, Columns, Remembered, SessionStamps, number, text},
     },
     limits,

@@ -6,7 +6,7 @@ use super::{
     unfold::{About, Revert, Unfolded},
 };
 use crate::{
-    history::{
+    history::log::{
         json::Node,
         lines::OpenLog,
         log_file::{LogFile, changed_at, millis},

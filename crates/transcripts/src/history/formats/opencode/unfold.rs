@@ -1,7 +1,10 @@
 //! Unfolds a session into records.
 
 use super::super::records::Records;
-use crate::history::{json::Node, known::LogSurvey, lines::OpenLog, log_file::millis, transcript::Provider};
+use crate::history::{
+    log::{json::Node, known::LogSurvey, lines::OpenLog, log_file::millis},
+    transcript::Provider,
+};
 use serde::Serialize;
 use serde_json::{json, value::RawValue};
 
@@ -20,7 +23,6 @@ pub(super) struct About {
     pub(super) archived: bool,
     /// The session that this one was forked from (2.x).
     pub(super) fork_of: Option<String>,
-    /// Version of opencode.
     #[serde(skip)]
     pub(super) version: Option<String>,
 }

@@ -1,0 +1,17 @@
+//! ACP agents as real processes: a misbehaving one, and recordings of real ones.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod cancel;
+mod foreign_bytes;
+mod host;
+mod hostile;
+mod level;
+mod opening;
+mod replay;
+mod turns;
+mod workspace;

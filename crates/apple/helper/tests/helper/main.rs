@@ -1,9 +1,0 @@
-//! The real helper program on this machine, and the protocol with a scripted backend.
-
-#![cfg(unix)]
-
-mod answers;
-mod orphan;
-mod program;
-#[cfg(test)]
-mod support;

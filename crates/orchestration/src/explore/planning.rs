@@ -1,0 +1,98 @@
+//! Plans a run and infers its intent, with rules or a model.
+
+use super::{
+    explorer::PlannerChoice,
+    intent::{self, Done, Intent},
+    model_intent,
+    run::{Run, Stop, silence},
+};
+use crate::{
+    plan::{ModelPlanner, Op, PlanError, PlanRequest, Planner, normalise},
+    survey::Survey,
+};
+use openagents_core::{
+    isolated,
+    update::{EntryStatus, PlanEntry},
+};
+use std::{sync::Arc, time::Duration};
+
+impl Run<'_> {
+    pub(super) fn make_plan(&mut self, survey: &Arc<Survey>) -> Result<Vec<Op>, Stop> {
+        let choice = self.request.planner;
+        let by_rules = || self.ask_planner(self.explorer.planner.clone(), isolated::FILES, survey);
+        let ops = match self.explorer.model_for(choice) {
+            None if choice == PlannerChoice::Model => {
+                return Err(Stop::Failed("no plan: no local model is set up here".to_owned()));
+            }
+            None => by_rules()?,
+            Some(model) => {
+                let planner = Arc::new(ModelPlanner { model: model.clone() });
+                match self.ask_planner(planner, isolated::MODEL, survey) {
+                    Err(Stop::Failed(reason)) if choice == PlannerChoice::Auto => {
+                        tracing::warn!(reason, "the model made no plan; falling back to the rules");
+                        by_rules()?
+                    }
+                    other => other?,
+                }
+            }
+        };
+        self.plan.entries = ops.iter().map(pending).collect();
+        Ok(ops)
+    }
+
+    fn ask_planner(
+        &self,
+        planner: Arc<dyn Planner>,
+        limit: Duration,
+        survey: &Arc<Survey>,
+    ) -> Result<Vec<Op>, Stop> {
+        let cancel = self.cancel.child_token();
+        // An abandoned planner stops as well.
+        let _stops_it = cancel.clone().drop_guard();
+        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
+        let work = move |_: &_| {
+            let request = PlanRequest { goals: &goals, survey: &survey, cancel: &cancel };
+            planner.plan(&request).map(|kinds| normalise(kinds, &survey.workspace))
+        };
+        let planned = isolated::run("plan", limit, self.cancel, work, silence)?;
+        // The planner may observe a cancel before the waiting thread.
+        let failed = |error: PlanError| match self.cancel.is_cancelled() {
+            true => Stop::Cancelled,
+            false => Stop::Failed(error.to_string()),
+        };
+        planned.map_err(failed)
+    }
+
+    /// Asks a model to answer the goals if one is in memory, or for the intent if history has none and a model was
+    /// requested. Failures are ignored: history and the repository also provide an intent.
+    pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
+        let answers = !survey.findings.findings.is_empty();
+        let choice = match self.request.planner {
+            PlannerChoice::Heuristic if answers => PlannerChoice::Auto,
+            choice => choice,
+        };
+        let model = self.explorer.model_for(choice)?.clone();
+        if !answers && intent::from_sessions(done).is_some() {
+            return None;
+        }
+        let cancel = self.cancel.child_token();
+        let _stops_it = cancel.clone().drop_guard();
+        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
+        let work = move |_: &_| match answers {
+            true => model_intent::answer(model.as_ref(), &survey, &goals, &cancel),
+            false => model_intent::infer(model.as_ref(), &survey, &cancel),
+        };
+        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
+    }
+}
+
+fn pending(op: &Op) -> PlanEntry {
+    PlanEntry {
+        content: op.text.clone(),
+        status: EntryStatus::Pending,
+        op_id: op.id.clone(),
+        op_hash: op.kind.hash(),
+        tool: op.kind.tool().to_owned(),
+        error: None,
+    }
+}

@@ -1,0 +1,298 @@
+//! The real coding agents, and a model server that answers from a script instead of a model.
+//!
+//! The settings that make each agent use that server, and nothing else:
+//!
+//! | agent | files | variables |
+//! |---|---|---|
+//! | Codex | `$CODEX_HOME/config.toml` | |
+//! | Claude Code | `$CLAUDE_CONFIG_DIR/settings.json` | `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY` |
+//! | Gemini CLI | `~/.gemini/settings.json` | `GOOGLE_GEMINI_BASE_URL`, `GEMINI_API_KEY` |
+//! | Qwen Code | `~/.qwen/settings.json` | `OPENAI_BASE_URL`, `OPENAI_API_KEY`, `OPENAI_MODEL` |
+//! | GitHub Copilot | | `COPILOT_OFFLINE`, `COPILOT_PROVIDER_BASE_URL`, `COPILOT_MODEL` (`copilot help providers`) |
+//! | opencode | `$XDG_CONFIG_HOME/opencode/opencode.json` | |
+
+use crate::{
+    server::Server,
+    terminal::{Desk, program},
+};
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use std::{
+    ffi::OsString,
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+/// The variable with the folder of the model server.
+const PEERS: &str = "OPENAGENTS_PEERS";
+/// The variable with the folder of the programs: `codex`, `codex-acp`, …
+const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
+
+/// The folder of opencode's settings on a desk.
+const OPENCODE: &str = "xdg/CONFIG/opencode";
+
+/// Limit of every wait; longer means a hang.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// A desk with the real agents installed and a scripted model.
+#[derive(Debug)]
+pub struct Installed {
+    /// The workspace, a Git repository.
+    pub desk: Desk,
+    model: ScriptedModel,
+}
+
+impl Installed {
+    /// Starts the model. `script` is the name of a script of the model server, or a file.
+    pub fn with_script(desk: Desk, script: &str) -> Result<Self> {
+        let model = ScriptedModel::start(script)?;
+        configure(&desk, model.port)?;
+        Ok(Self { desk, model })
+    }
+
+    /// Runs one shell command line to its end in the workspace and returns its output.
+    pub fn shell(&self, line: &str) -> Result<String> {
+        self.output(Command::new("sh").args(["-c", line]), line)
+    }
+
+    /// Runs `openagents` to its end and returns its output.
+    pub fn openagents(&self, arguments: &[&str]) -> Result<String> {
+        self.output(Command::new(program("openagents")?).args(arguments), &arguments.join(" "))
+    }
+
+    fn output(&self, command: &mut Command, what: &str) -> Result<String> {
+        command.stdin(Stdio::null());
+        self.desk.surround(command);
+        surround(command, &self.desk, &self.model, &[])?;
+        let output = command.output()?;
+        ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}
+
+/// A server of ours on a desk with the real agents installed and a scripted model.
+#[derive(Debug)]
+pub struct Peers {
+    /// The workspace, a Git repository.
+    pub desk: Desk,
+    model: ScriptedModel,
+    pub server: Server,
+}
+
+impl Peers {
+    /// Starts both servers. `programs` lists the installed programs; if it is empty, all of them are.
+    pub fn start(programs: &[&str]) -> Result<Self> {
+        let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
+        Self::with_programs(desk, programs, "done")
+    }
+
+    /// Does the same on the caller's desk, with a script of the model server: its name, or a file.
+    pub fn with_programs(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
+        let Installed { desk, model } = Installed::with_script(desk, script)?;
+        let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
+        surround(&mut command, &desk, &model, programs)?;
+        let server = Server::start(command)?;
+        Ok(Self { desk, model, server })
+    }
+
+    /// Runs `openagents` to its end in the same environment and returns its output.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = self.desk.openagents(arguments)?;
+        surround(&mut command, &self.desk, &self.model, &[])?;
+        let output = command.output()?;
+        ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Stops our server as the user does, and waits until none of the agents' processes are left.
+    pub fn end(mut self) -> Result<()> {
+        self.server.signal("-TERM")?;
+        let status = self.server.child.wait()?;
+        ensure!(status.success(), "the server ended with {status}");
+        let (home, started) = (self.desk.folder("home"), Instant::now());
+        loop {
+            let left = processes(&home)?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            ensure!(started.elapsed() < HANGS, "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Lists the processes that were started in a desk's environment.
+fn processes(home: &Path) -> Result<Vec<String>> {
+    // Agents do not receive our own variables, so processes are recognized by `HOME`.
+    let desk = home.parent().context("the home is on a desk")?;
+    let wanted = format!("HOME={}\0", desk.display());
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc")?.flatten() {
+        // A process that has exited in the meantime cannot be read.
+        let read = |name: &str| fs::read(process.path().join(name)).unwrap_or_default();
+        let mut environment = read("environ");
+        environment.push(0);
+        if environment.windows(wanted.len()).any(|window| window == wanted.as_bytes()) {
+            found.push(String::from_utf8_lossy(&read("cmdline")).replace('\0', " "));
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the settings that make the agents use the scripted model and nothing else.
+fn configure(desk: &Desk, port: u16) -> Result<()> {
+    for folder in ["codex", "claude", "tmp", ".gemini", ".qwen", OPENCODE] {
+        fs::create_dir_all(desk.folder(folder))?;
+    }
+    // Codex asks before it writes. With these features on, it would search the web for plug-ins and retry a server that
+    // is down forever.
+    let codex = format!(
+        r#"model = "gpt-5.5"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+check_for_update_on_startup = false
+[features]
+plugins = false
+unbounded_connection_retries = false
+[analytics]
+enabled = false
+[model_providers.scripted]
+name = "scripted"
+base_url = "http://127.0.0.1:{port}/v1"
+wire_api = "responses"
+request_max_retries = 2
+stream_max_retries = 2
+"#
+    );
+    fs::write(desk.folder("codex/config.toml"), codex)?;
+    // Disables the mode in which Claude Code asks nothing: it rightly refuses that mode to root.
+    let claude = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
+    fs::write(desk.folder("claude/settings.json"), claude)?;
+    let quiet = |login: &str| {
+        json!({
+            "security": {"auth": {"selectedType": login}},
+            "general": {"enableAutoUpdate": false, "disableAutoUpdate": true},
+            "privacy": {"usageStatisticsEnabled": false},
+            "telemetry": {"enabled": false},
+        })
+    };
+    fs::write(desk.folder(".gemini/settings.json"), quiet("gemini-api-key").to_string())?;
+    fs::write(desk.folder(".qwen/settings.json"), quiet("openai").to_string())?;
+    let opencode = json!({
+        "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
+        "provider": {"scripted": {
+            "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": {"scripted": {"name": "scripted"}},
+            "options": {"baseURL": format!("http://127.0.0.1:{port}/v1"), "apiKey": "scripted"},
+        }},
+    });
+    fs::write(desk.folder(OPENCODE).join("opencode.json"), opencode.to_string())?;
+    for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "first"]] {
+        let git = ["-c", "user.name=me", "-c", "user.email=me@example.com"];
+        let status = Command::new("git").args(git).args(arguments).current_dir(&desk.workspace).status()?;
+        ensure!(status.success(), "git {arguments:?}");
+    }
+    Ok(())
+}
+
+fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs: &[&str]) -> Result<()> {
+    let installed = named(PROGRAMS)?;
+    // The real path: the Node that the programs need is next to it.
+    let node = fs::canonicalize(installed.join("node"))?;
+    let mut path: Vec<PathBuf> = vec![node.parent().context("node is in a folder")?.to_owned()];
+    if programs.is_empty() {
+        path.push(installed.clone());
+    } else {
+        let folder = desk.folder("programs");
+        fs::create_dir_all(&folder)?;
+        for program in programs {
+            std::os::unix::fs::symlink(fs::canonicalize(installed.join(program))?, folder.join(program))?;
+        }
+        path.push(folder);
+    }
+    path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
+    let path: OsString = std::env::join_paths(path)?;
+    for name in
+        ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy", "IS_SANDBOX"]
+    {
+        command.env_remove(name);
+    }
+    command
+        .env("PATH", &path)
+        .env("OPENAGENTS_AGENT_PATH", &path)
+        // Codex keeps its sandbox in CODEX_HOME, unless that is a temporary folder.
+        .env("TMPDIR", desk.folder("tmp"))
+        .env("NO_PROXY", "127.0.0.1,localhost")
+        .env("no_proxy", "127.0.0.1,localhost")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("NO_BROWSER", "1")
+        .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{}", model.port))
+        .env("ANTHROPIC_API_KEY", "sk-ant-scripted")
+        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .env("DISABLE_TELEMETRY", "1")
+        .env("DISABLE_ERROR_REPORTING", "1")
+        .env("DISABLE_AUTOUPDATER", "1")
+        .env("GOOGLE_GEMINI_BASE_URL", format!("http://127.0.0.1:{}", model.port))
+        .env("GEMINI_API_KEY", "scripted")
+        .env("GEMINI_CLI_TRUST_WORKSPACE", "true")
+        .env("OPENAI_BASE_URL", format!("http://127.0.0.1:{}/v1", model.port))
+        .env("OPENAI_API_KEY", "scripted")
+        .env("OPENAI_MODEL", "scripted")
+        .env("COPILOT_OFFLINE", "true")
+        .env("COPILOT_PROVIDER_BASE_URL", format!("http://127.0.0.1:{}/v1", model.port))
+        .env("COPILOT_PROVIDER_API_KEY", "scripted")
+        .env("COPILOT_MODEL", "scripted")
+        .env("COPILOT_AUTO_UPDATE", "false")
+        // Copilot unpacks 190 MB; this is done once for all desks.
+        .env("COPILOT_CACHE_HOME", installed.join("../../copilot-cache"));
+    for name in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"] {
+        command.env(format!("OPENCODE_DISABLE_{name}"), "1");
+    }
+    for name in ["CONFIG", "DATA", "CACHE", "STATE"] {
+        command.env(format!("XDG_{name}_HOME"), desk.folder(&format!("xdg/{name}")));
+    }
+    Ok(())
+}
+
+fn named(variable: &str) -> Result<PathBuf> {
+    let folder = std::env::var_os(variable);
+    let folder = folder.with_context(|| format!("{variable} is not set; scripts/peers.sh sets it"))?;
+    Ok(PathBuf::from(folder))
+}
+
+/// A model server that answers from a script. Stopped with its test.
+#[derive(Debug)]
+struct ScriptedModel {
+    child: Child,
+    port: u16,
+}
+
+impl ScriptedModel {
+    fn start(script: &str) -> Result<Self> {
+        let program = named(PEERS)?.join("scripted-model");
+        let child = Command::new(&program)
+            .args(["--port", "0", "--script", script])
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| program.display().to_string())?;
+        // Owned before an error can return: dropping it ends the process.
+        let mut server = Self { child, port: 0 };
+        let mut line = String::new();
+        BufReader::new(server.child.stdout.take().context("stdout")?).read_line(&mut line)?;
+        let reply: Value = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;
+        server.port = u16::try_from(reply["port"].as_u64().context("port")?)?;
+        Ok(server)
+    }
+}
+
+impl Drop for ScriptedModel {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
