@@ -64,6 +64,7 @@ async fn delegations_200_leave_nothing_behind() -> Result<()> {
 
     let mut ends = BTreeMap::<String, u64>::new();
     for session in &sessions {
+        wait_for_end(&mut first, session).await?;
         for end in closed(&mut first, session).await? {
             *ends.entry(end).or_default() += 1;
         }
@@ -162,6 +163,20 @@ async fn delegate(client: &mut Client, session: &str, task: &str, whim: Whim, di
             client.notify("session/cancel", json!({"sessionId": child})).await?;
         }
     }
+}
+
+/// Waits until no turn of a session is running: its call ends before its turn does.
+async fn wait_for_end(client: &mut Client, session: &str) -> Result<()> {
+    for _ in 0..300 {
+        let list = client.request("session/list", json!({})).await?;
+        let rows = list["sessions"].as_array().context("sessions")?;
+        let row = rows.iter().find(|row| row["sessionId"] == session).context("the session")?;
+        if row["_meta"]["openagents"]["running"] != true {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    anyhow::bail!("a turn of {session} is still running")
 }
 
 /// Reads a session's log again from its beginning; returns how its delegations ended.
