@@ -134,7 +134,7 @@ test('findings are cards: location, symbol, marked excerpt, and the reason on de
   await second.getByRole('button', { name: 'Show all 40 lines' }).press('Enter');
   await second.getByText('x-step-211').waitFor();
   assert.match(await cards.nth(2).innerText(), /QR pairing: first draft\s+Claude Code/);
-  await page.getByText('The search stopped at its limit. There may be more.').waitFor();
+  await page.getByText('The search stopped at its limit: some files or past sessions were not read.').waitFor();
   await cards.nth(0).scrollIntoViewIfNeeded();
   await tab.shootAll('findings');
   await cards.nth(4).scrollIntoViewIfNeeded();

@@ -48,7 +48,7 @@ fn show(findings: &Findings, question: &str) -> anyhow::Result<()> {
         output::line(format_args!("Try {}.", output::printable(hint)))?;
     }
     if findings.truncated {
-        output::warn("not every file was read: the workspace is too large for one search");
+        output::warn("the search stopped at its limit: some files or past sessions were not read");
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ mod select;
 
 use crate::{
     find::boosts::Boosts,
-    recall::{Recall, recall},
+    recall::{Recall, is_about_history, recall},
 };
 use copies::Copies;
 use jiff::Zoned;
@@ -41,7 +41,7 @@ use std::{
 /// Time limit of a question; the files read by then are ranked.
 pub const TIME: Duration = Duration::from_millis(3000);
 
-/// Time limit for past sessions; the newest are read first.
+/// Time limit for past sessions if the code may answer too; the newest are read first.
 const HISTORY: Duration = Duration::from_millis(700);
 
 /// Maximum number of questions in one search.
@@ -110,9 +110,12 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
     let matcher = Matcher::new(&query);
     std::thread::scope(|scope| {
         let remembered = sources.history.map(|history| {
-            let budget = budget.sooner(HISTORY);
-            let root = sources.workspace.root();
-            scope.spawn(move || recall(question, root, history, &Zoned::now(), &budget))
+            let (root, now) = (sources.workspace.root(), Zoned::now());
+            let budget = match is_about_history(question, &now) {
+                true => budget.clone(),
+                false => budget.sooner(HISTORY),
+            };
+            scope.spawn(move || recall(question, root, history, &now, &budget))
         });
         let scanned = matcher.as_ref().map(|matcher| {
             let since = last_commit_or_checkout(sources.workspace.root());

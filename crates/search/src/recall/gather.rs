@@ -96,7 +96,7 @@ pub(super) fn gather(question: &Question, workspace: &Path, history: &History, b
         if may_answer && let Ok(digest) = history.digest_with_lines(row, &lines.unwrap_or_default(), budget) {
             session.add_digest(question, &digest, places);
         }
-        (!budget.spent()).then_some(session)
+        Some(session)
     };
     let sessions =
         parallel::map(rows.len(), limits::THREADS, || !budget.spent(), || Places::new(&scope), read);

@@ -55,6 +55,7 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
     if question.certainty == cues::OPEN && question.is_general() {
         return Recall::default();
     }
+    let is_about_history = question.certainty == cues::CERTAIN;
     let gathered = gather::gather(&question, workspace, history, budget);
     let looks_at_all = question.window.is_none() && question.agent.is_none() && !gathered.truncated;
     let mut ranked = rank::rank(&question, &gathered.sessions);
@@ -63,10 +64,14 @@ pub fn recall(question: &str, workspace: &Path, history: &History, now: &Zoned, 
         findings: ranked.iter().filter_map(|session| describe::finding(&question, session, now)).collect(),
         files: files(&ranked),
         truncated: gathered.truncated,
-        has_sessions: (question.certainty == cues::CERTAIN && looks_at_all)
-            .then_some(!gathered.sessions.is_empty()),
-        is_about_history: question.certainty == cues::CERTAIN,
+        has_sessions: (is_about_history && looks_at_all).then_some(!gathered.sessions.is_empty()),
+        is_about_history,
     }
+}
+
+/// Returns whether only past sessions can answer a question, not the code.
+pub fn is_about_history(question: &str, now: &Zoned) -> bool {
+    question::Question::new(question, now).certainty == cues::CERTAIN
 }
 
 fn files(ranked: &[rank::Ranked<'_>]) -> Vec<SessionFile> {
