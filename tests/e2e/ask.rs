@@ -3,7 +3,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
-    agent_turn::{LIST, agent, calls, desk, turn},
+    agent_turn::{LIST, agent, calls, env, turn},
     gptoss::{self, Script},
     openai::{Server, THOUGHT, scripted},
     terminal::json_lines,
@@ -20,8 +20,8 @@ fn remote_model_calls_tools_of_dogfood_commands() -> Result<()> {
         (READ, "content.get_span", json!({"path": "README.md"}), "Proj counts tides."),
     ];
     for (prompt, tool, arguments, found) in rows {
-        let (desk, server) = (desk()?, scripted()?);
-        let (updates, last) = turn(agent(&desk, &server.base_url(), prompt, &["--json"])?)?;
+        let (env, server) = (env()?, scripted()?);
+        let (updates, last) = turn(agent(&env, &server.base_url(), prompt, &["--json"])?)?;
         let called = calls(&updates);
         ensure!(called.len() == 1, "{called:?}");
         assert_eq!(
@@ -44,7 +44,7 @@ fn remote_model_calls_tools_of_dogfood_commands() -> Result<()> {
         let log = serde_json::to_string(&updates)? + &last.to_string();
         assert!(!log.contains(THOUGHT));
         let session = last["session_id"].as_str().context("a session id")?;
-        let store = openagents_bridge::open_store(&desk.folder("home"))?;
+        let store = openagents_bridge::open_store(&env.folder("home"))?;
         let rows = store.updates_after(session, 0, 1_000)?;
         let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
         assert!(stored.contains(tool) && !stored.contains(THOUGHT), "{stored}");
@@ -59,10 +59,10 @@ fn gpt_oss_calls_tools_of_dogfood_commands() -> Result<()> {
         (READ, Script::reader(), "content.get_span", "Proj counts tides."),
     ];
     for (prompt, script, tool, found) in rows {
-        let desk = desk()?;
-        let model = desk.folder("scripted.gguf");
+        let env = env()?;
+        let model = env.folder("scripted.gguf");
         gptoss::write_model(&model, &script)?;
-        let mut command = desk.openagents(&["agent", prompt, "--model", "gptoss", "--json"])?;
+        let mut command = env.openagents(&["agent", prompt, "--model", "gptoss", "--json"])?;
         command.env("OPENAGENTS_LLAMA_MODEL", &model).env("OPENAGENTS_LLAMA_CONTEXT", "4096");
         let (updates, last) = turn(command)?;
         let called = calls(&updates);
@@ -86,7 +86,7 @@ fn model_mends_an_invalid_call() -> Result<()> {
     ];
     let server = scripted()?;
     for (prompt, expected) in rows {
-        let (updates, last) = turn(agent(&desk()?, &server.base_url(), prompt, &["--json"])?)?;
+        let (updates, last) = turn(agent(&env()?, &server.base_url(), prompt, &["--json"])?)?;
         let called = calls(&updates);
         ensure!(called.len() == 1 && called[0].2 == "failed", "{prompt}: {called:?}");
         assert_eq!(last["status"], "complete", "{prompt}");
@@ -103,7 +103,7 @@ fn model_mends_an_invalid_call() -> Result<()> {
 fn every_call_of_an_answer_runs() -> Result<()> {
     let server = scripted()?;
     let prompt = "call fs.list_dir {\"path\":\"src\"}\ncall content.get_span {\"path\":\"README.md\"}";
-    let (updates, last) = turn(agent(&desk()?, &server.base_url(), prompt, &["--json"])?)?;
+    let (updates, last) = turn(agent(&env()?, &server.base_url(), prompt, &["--json"])?)?;
     let called = calls(&updates);
     let names: Vec<_> = called.iter().map(|(name, _, status, _)| (name.as_str(), status.as_str())).collect();
     assert_eq!(names, [("fs.list_dir", "completed"), ("content.get_span", "completed")]);
@@ -118,13 +118,13 @@ fn every_call_of_an_answer_runs() -> Result<()> {
 #[test]
 fn api_key_goes_to_the_server_only() -> Result<()> {
     const KEY: &str = "sk-proj-0123456789";
-    let (desk, server) = (desk()?, scripted()?);
+    let (env, server) = (env()?, scripted()?);
     // The bridge has the key and sends it, so the bridge's log is the one to check.
-    let log = desk.folder("bridge.log");
-    let mut serve = desk.openagents(&["serve", "--port", "0", "--json"])?;
+    let log = env.folder("bridge.log");
+    let mut serve = env.openagents(&["serve", "--port", "0", "--json"])?;
     serve.env("MY_KEY", KEY).env("RUST_LOG", "trace").stderr(std::fs::File::create(&log)?);
     let _bridge = openagents_e2e::server::Server::start(serve)?;
-    let mut command = agent(&desk, &server.base_url(), LIST, &["--json", "--key-variable", "MY_KEY"])?;
+    let mut command = agent(&env, &server.base_url(), LIST, &["--json", "--key-variable", "MY_KEY"])?;
     let output = command.env("MY_KEY", KEY).env("RUST_LOG", "trace").output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let logged = std::fs::read_to_string(&log)?;
@@ -135,7 +135,7 @@ fn api_key_goes_to_the_server_only() -> Result<()> {
     let shown = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
     assert!(shown.contains("TRACE"), "the log is off: {shown}");
     assert!(!shown.contains(KEY));
-    for file in std::fs::read_dir(desk.folder("home"))? {
+    for file in std::fs::read_dir(env.folder("home"))? {
         let path = file?.path();
         if path.is_file() {
             let bytes = std::fs::read(&path)?;
@@ -147,8 +147,8 @@ fn api_key_goes_to_the_server_only() -> Result<()> {
 
 #[test]
 fn openai_key_is_not_sent_to_loopback() -> Result<()> {
-    let (desk, server) = (desk()?, scripted()?);
-    let mut command = agent(&desk, &server.base_url(), "hello", &["--json"])?;
+    let (env, server) = (env()?, scripted()?);
+    let mut command = agent(&env, &server.base_url(), "hello", &["--json"])?;
     command.env("OPENAI_API_KEY", "sk-proj-0123456789");
     assert_eq!(turn(command)?.1["status"], "complete");
     assert_eq!(server.asked()[0].header("authorization"), None);
@@ -158,7 +158,7 @@ fn openai_key_is_not_sent_to_loopback() -> Result<()> {
 /// Each error is one sentence that names the server and the remedy.
 #[test]
 fn ask_errors_are_one_sentence() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     let refusing = |status: u16| {
         Server::start(move |_, reply| reply.json(status, &json!({"error": {"message": "No such thing."}})))
     };
@@ -170,13 +170,13 @@ fn ask_errors_are_one_sentence() -> Result<()> {
         (&unknown.base_url(), "does not know scripted: No such thing (404); check the name of the model"),
     ];
     for (server, expected) in rows {
-        let output = agent(&desk, server, "hello", &[])?.output()?;
+        let output = agent(&env, server, "hello", &[])?.output()?;
         let shown = String::from_utf8(output.stderr)?;
         let origin = server.trim_end_matches("/v1");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{shown}");
         assert!(shown.contains(expected) && shown.contains(origin) && shown.lines().count() == 1, "{shown}");
     }
-    let mut command = desk.openagents(&["agent", "hello", "--model", "openai:gpt-5"])?;
+    let mut command = env.openagents(&["agent", "hello", "--model", "openai:gpt-5"])?;
     let shown = String::from_utf8(command.env_remove("OPENAI_API_KEY").output()?.stderr)?;
     assert!(shown.contains("OpenAI at https://api.openai.com needs a key; set OPENAI_API_KEY"), "{shown}");
     Ok(())
@@ -185,10 +185,10 @@ fn ask_errors_are_one_sentence() -> Result<()> {
 /// A server on this machine is never reached through a proxy; any other server is, and in clear text without the key.
 #[test]
 fn proxy_is_not_used_for_loopback() -> Result<()> {
-    let (desk, server, proxy) = (desk()?, scripted()?, scripted()?);
+    let (env, server, proxy) = (env()?, scripted()?, scripted()?);
     let origin = proxy.base_url().trim_end_matches("/v1").to_owned();
     let through = |base_url: &str| -> Result<Value> {
-        let mut command = agent(&desk, base_url, "hello", &["--json"])?;
+        let mut command = agent(&env, base_url, "hello", &["--json"])?;
         for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"] {
             command.env(name, &origin);
         }
@@ -215,7 +215,7 @@ fn proxy_is_not_used_for_loopback() -> Result<()> {
 
 #[test]
 fn ask_names_bad_usage() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     let rows: [(&[&str], &str); 5] = [
         (&["--base-url", "http://127.0.0.1:1/v1"], "--base-url is for --model openai:NAME"),
         (&["--model", "gptoss", "--base-url", "http://127.0.0.1:1"], "--base-url is for --model openai:NAME"),
@@ -224,7 +224,7 @@ fn ask_names_bad_usage() -> Result<()> {
         (&["--model", "openai:m", "--base-url", "http://a:b@c/v1"], "name the variable that holds the key"),
     ];
     for (arguments, expected) in rows {
-        let output = desk.run(&[&["agent", "hello"], arguments].concat())?;
+        let output = env.run(&[&["agent", "hello"], arguments].concat())?;
         let shown = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(2), "{shown}");
         assert!(shown.contains(expected) && !shown.contains("a:b"), "{shown}");
@@ -234,8 +234,8 @@ fn ask_names_bad_usage() -> Result<()> {
 
 #[test]
 fn ctrl_c_stops_an_endless_answer() -> Result<()> {
-    let (desk, server) = (desk()?, scripted()?);
-    let mut command = agent(&desk, &server.base_url(), "please loop", &["--json"])?;
+    let (env, server) = (env()?, scripted()?);
+    let mut command = agent(&env, &server.base_url(), "please loop", &["--json"])?;
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut output = std::io::BufReader::new(child.stdout.take().context("its output")?);
     let mut line = String::new();

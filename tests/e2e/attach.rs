@@ -6,7 +6,7 @@ use openagents_core::update::{AgentMessage, SessionUpdate};
 use openagents_e2e::{
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
-    terminal::{Desk, program},
+    terminal::{TestEnv, program},
 };
 use openagents_sessions::store::NewSession;
 use serde_json::{Value, json};
@@ -16,20 +16,20 @@ use std::{
     process::{Child, ChildStdout, Stdio},
 };
 
-fn desk() -> Result<Desk> {
-    Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])
+fn env() -> Result<TestEnv> {
+    TestEnv::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])
 }
 
-fn serve(desk: &Desk, port: &str) -> Result<Server> {
-    Server::start(desk.openagents(&["serve", "--port", port, "--json"])?)
+fn serve(env: &TestEnv, port: &str) -> Result<Server> {
+    Server::start(env.openagents(&["serve", "--port", port, "--json"])?)
 }
 
 /// Opens a session in which the scripted agent answers.
-async fn session(client: &mut Client, desk: &Desk) -> Result<String> {
+async fn session(client: &mut Client, env: &TestEnv) -> Result<String> {
     let agent = json!({"id": "fake", "name": "Fake", "kind": "acp", "command": program("fake-agent")?});
     client.request("_openagents/agents/add", json!({"agent": agent})).await?;
-    client.trust(&desk.workspace).await?;
-    let new = json!({"cwd": desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+    client.trust(&env.workspace).await?;
+    let new = json!({"cwd": env.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
     let session = client.request("session/new", new).await?["sessionId"].as_str().context("id")?.to_owned();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:fake"})).await?;
     Ok(session)
@@ -48,8 +48,8 @@ struct Attached {
 }
 
 impl Attached {
-    fn start(desk: &Desk, arguments: &[&str]) -> Result<Self> {
-        let mut command = desk.openagents(&[&["attach", "--json"], arguments].concat())?;
+    fn start(env: &TestEnv, arguments: &[&str]) -> Result<Self> {
+        let mut command = env.openagents(&[&["attach", "--json"], arguments].concat())?;
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let lines = BufReader::new(child.stdout.take().context("stdout")?);
         Ok(Self { child, lines, heard: Vec::new() })
@@ -98,31 +98,31 @@ fn counted(to: usize) -> Vec<u64> {
 
 #[tokio::test]
 async fn attach_prints_each_update_once_across_kill_9() -> Result<()> {
-    let desk = desk()?;
-    let mut server = serve(&desk, "0")?;
+    let env = env()?;
+    let mut server = serve(&env, "0")?;
     let port = server.begun["port"].to_string();
     let mut client = server.connect().await?;
-    let session = session(&mut client, &desk).await?;
+    let session = session(&mut client, &env).await?;
     prompt(&mut client, &session, "[[words 2000]]").await?;
-    let mut attached = Attached::start(&desk, &[&session, "--no-snapshot"])?;
+    let mut attached = Attached::start(&env, &[&session, "--no-snapshot"])?;
     attached.until(|params| seq(params) == Some(30))?;
 
     server.child.kill()?;
     server.child.wait()?;
     drop(server);
     // First on another port, then on the old one: the address is read again each time.
-    let elsewhere = serve(&desk, "0")?;
+    let elsewhere = serve(&env, "0")?;
     let mut client = elsewhere.connect().await?;
     prompt(&mut client, &session, "[[say Elsewhere.]]").await?;
     attached.until_said("Elsewhere.")?;
     drop(elsewhere);
-    let server = serve(&desk, &port)?;
+    let server = serve(&env, &port)?;
     let mut client = server.connect().await?;
     prompt(&mut client, &session, "[[call Look]] [[say Back again.]]").await?;
     attached.until_said("again.")?;
 
     assert_eq!(attached.numbers(), counted(attached.heard.len()), "none twice, none missing, in order");
-    let stored = openagents_bridge::open_store(&desk.folder("home"))?.updates_after(&session, 0, 10_000)?;
+    let stored = openagents_bridge::open_store(&env.folder("home"))?.updates_after(&session, 0, 10_000)?;
     for (printed, stored) in attached.heard.iter().zip(&stored) {
         assert_eq!(*printed, session_update(&session, stored.seq, stored.ts, &stored.update));
     }
@@ -144,20 +144,20 @@ fn write_log(home: &Path, cwd: PathBuf, session: &str, chunks: usize) -> Result<
 #[tokio::test]
 async fn attach_folds_long_log_unless_disabled() -> Result<()> {
     const LONG: usize = 3_000;
-    let desk = desk()?;
+    let env = env()?;
     let session = "0199a213-81c0-7800-8aa1-bbab2a035a53";
-    let (home, workspace) = (desk.folder("home"), desk.workspace.clone());
+    let (home, workspace) = (env.folder("home"), env.workspace.clone());
     tokio::task::spawn_blocking(move || write_log(&home, workspace, session, LONG)).await??;
-    let server = serve(&desk, "0")?;
+    let server = serve(&env, "0")?;
     let mut client = server.connect().await?;
     let mode = json!({"sessionId": session, "modeId": "codex"});
     let is_mode = |params: &Value| params["update"]["sessionUpdate"] == "current_mode_update";
 
-    let mut folded = Attached::start(&desk, &[&session[..8]])?;
+    let mut folded = Attached::start(&env, &[&session[..8]])?;
     folded.until(|params| seq(params) == Some(LONG as u64))?;
-    let mut whole = Attached::start(&desk, &[session, "--no-snapshot"])?;
+    let mut whole = Attached::start(&env, &[session, "--no-snapshot"])?;
     whole.until(|params| seq(params) == Some(LONG as u64))?;
-    let mut late = Attached::start(&desk, &["--since", "2990"])?;
+    let mut late = Attached::start(&env, &["--since", "2990"])?;
     late.until(|params| seq(params) == Some(LONG as u64))?;
     client.request("session/set_mode", mode).await?;
     for attached in [&mut folded, &mut whole, &mut late] {
@@ -177,12 +177,12 @@ async fn attach_folds_long_log_unless_disabled() -> Result<()> {
 
 #[tokio::test]
 async fn attach_answers_approval_and_continues() -> Result<()> {
-    let desk = desk()?;
-    let server = serve(&desk, "0")?;
+    let env = env()?;
+    let server = serve(&env, "0")?;
     let mut client = server.connect().await?;
-    let session = session(&mut client, &desk).await?;
+    let session = session(&mut client, &env).await?;
     prompt(&mut client, &session, "[[say Good morning.]]").await?;
-    let mut terminal = PseudoTerminal::start(desk.openagents(&["attach"])?)?;
+    let mut terminal = PseudoTerminal::start(env.openagents(&["attach"])?)?;
     let at = terminal.until("Good morning.", 0)?;
     prompt(&mut client, &session, "[[edit made.txt]]").await?;
     let at = terminal.until("› [[edit made.txt]]", at)?;
@@ -194,7 +194,7 @@ async fn attach_answers_approval_and_continues() -> Result<()> {
     terminal.type_line("1")?;
     let at = terminal.until("Yes, answered on openagents-cli", at)?;
     let at = terminal.until("I wrote made.txt.", at)?;
-    assert!(desk.workspace.join("made.txt").is_file());
+    assert!(env.workspace.join("made.txt").is_file());
     terminal.type_line("[[say Typed here.]]")?;
     let at = terminal.until("Typed here.", at)?;
     let at = terminal.until("Typed here.", at).context("the echo of the keyboard, then the answer")?;
@@ -206,20 +206,20 @@ async fn attach_answers_approval_and_continues() -> Result<()> {
 
 #[tokio::test]
 async fn attach_reports_reconnects() -> Result<()> {
-    let desk = desk()?;
-    let server = serve(&desk, "0")?;
+    let env = env()?;
+    let server = serve(&env, "0")?;
     let port = server.begun["port"].to_string();
     let mut client = server.connect().await?;
-    let session = session(&mut client, &desk).await?;
+    let session = session(&mut client, &env).await?;
     prompt(&mut client, &session, "[[say Good morning.]]").await?;
-    let mut terminal = PseudoTerminal::start(desk.openagents(&["attach", &session])?)?;
+    let mut terminal = PseudoTerminal::start(env.openagents(&["attach", &session])?)?;
     let at = terminal.until("Good ", 0)?;
     let at = terminal.until("Good ", at)?;
     let at = terminal.until("morning.", at)?;
     drop(server);
     let at = terminal.until("offline since ", at)?;
     let at = terminal.until("trying again", at)?;
-    let server = serve(&desk, &port)?;
+    let server = serve(&env, &port)?;
     terminal.type_line("")?;
     let at = terminal.until("live", at)?;
     let mut client = server.connect().await?;
@@ -231,10 +231,10 @@ async fn attach_reports_reconnects() -> Result<()> {
 
 #[test]
 fn attach_shows_exploration_like_explore() -> Result<()> {
-    let desk = desk()?;
-    let _server = serve(&desk, "0")?;
-    desk.explore(&[])?;
-    let mut terminal = PseudoTerminal::start(desk.openagents(&["attach"])?)?;
+    let env = env()?;
+    let _server = serve(&env, "0")?;
+    env.explore(&[])?;
+    let mut terminal = PseudoTerminal::start(env.openagents(&["attach"])?)?;
     let at = terminal.until("README.md", 0)?;
     let at = terminal.until("✓", at)?;
     let at = terminal.until("Proj is a project.", at)?;
@@ -244,16 +244,16 @@ fn attach_shows_exploration_like_explore() -> Result<()> {
 
 #[test]
 fn attach_reports_unknown_session() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     let fails = |arguments: &[&str], expected: &str| -> Result<()> {
-        let output = desk.run(&[&["attach"], arguments].concat())?;
+        let output = env.run(&[&["attach"], arguments].concat())?;
         let report = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(1), "{report}");
         assert!(report.contains(expected) && report.lines().count() == 1, "{report}");
         Ok(())
     };
     fails(&[], "OpenAgents is not running here; start the app, or `openagents serve`")?;
-    let _server = serve(&desk, "0")?;
+    let _server = serve(&env, "0")?;
     fails(&[], "no sessions yet")?;
     fails(&["0123"], "no session id begins with 0123")?;
     fails(&["01234567-0123-4123-8123-0123456789ab"], "There is no session 01234567")?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use futures::{SinkExt, StreamExt, stream};
 use openagents_e2e::{
     server::{Client, Server},
-    terminal::Desk,
+    terminal::TestEnv,
 };
 use serde_json::{Value, json};
 use std::{
@@ -29,8 +29,8 @@ const HANGS: Duration = Duration::from_secs(60);
 const MEMORY: u64 = 100;
 
 /// A server under attack, and a client that keeps working with it.
-struct House {
-    desk: Desk,
+struct Target {
+    env: TestEnv,
     server: Server,
     port: u16,
     token: String,
@@ -39,19 +39,19 @@ struct House {
     memory: u64,
 }
 
-impl House {
+impl Target {
     async fn new() -> Result<Self> {
         Self::with(&[]).await
     }
 
     async fn with(more: &[&str]) -> Result<Self> {
-        let desk = Desk::new("proj", &[("README.md", "# Proj\n")])?;
-        let server = Server::start(desk.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)?;
+        let env = TestEnv::new("proj", &[("README.md", "# Proj\n")])?;
+        let server = Server::start(env.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)?;
         let port = u16::try_from(server.begun["port"].as_u64().context("port")?)?;
         let token = std::fs::read_to_string(server.begun["token_file"].as_str().context("token_file")?)?;
         let friend = Friend::from_client(server.connect().await?);
         let memory = memory(server.child.id(), "VmRSS:")?;
-        Ok(Self { desk, server, port, token: token.trim().to_owned(), friend, memory })
+        Ok(Self { env, server, port, token: token.trim().to_owned(), friend, memory })
     }
 
     /// Checks that the connected client keeps working, a new client can connect, and no memory was used up.
@@ -157,8 +157,8 @@ fn memory(pid: u32, name: &str) -> Result<u64> {
 
 #[tokio::test]
 async fn bad_tokens_are_refused() -> Result<()> {
-    let mut house = House::new().await?;
-    let token = house.token.clone();
+    let mut target = Target::new().await?;
+    let token = target.token.clone();
     let wrong = format!("{}{}", &token[..63], if token.ends_with('0') { '1' } else { '0' });
     let bearer = |token: &str| format!("Bearer {token}");
     let [wrong_bearer, short, long, basic, cookie] = [
@@ -181,19 +181,19 @@ async fn bad_tokens_are_refused() -> Result<()> {
         (&as_access_token, &[]),
     ];
     for status in
-        futures::future::join_all(attempts.map(|(target, headers)| house.upgrade(target, headers))).await
+        futures::future::join_all(attempts.map(|(path, headers)| target.upgrade(path, headers))).await
     {
         assert_eq!(status?, 401);
     }
-    assert_eq!(house.upgrade("/acp", &[("Authorization", &bearer(&token))]).await?, 101);
-    house.is_unharmed().await
+    assert_eq!(target.upgrade("/acp", &[("Authorization", &bearer(&token))]).await?, 101);
+    target.is_unharmed().await
 }
 
 #[tokio::test]
 async fn foreign_origin_and_rebinding_host_are_refused() -> Result<()> {
-    let mut house = House::new().await?;
-    let bearer = format!("Bearer {}", house.token);
-    let port = house.port;
+    let mut target = Target::new().await?;
+    let bearer = format!("Bearer {}", target.token);
+    let port = target.port;
     for origin in [
         "https://example.com",
         "http://localhost:1",
@@ -204,27 +204,27 @@ async fn foreign_origin_and_rebinding_host_are_refused() -> Result<()> {
         &format!("https://127.0.0.1:{port}"),
     ] {
         let headers = [("Authorization", bearer.as_str()), ("Origin", origin)];
-        assert_eq!(house.upgrade("/acp", &headers).await?, 403, "{origin}");
+        assert_eq!(target.upgrade("/acp", &headers).await?, 403, "{origin}");
     }
     for host in ["example.com", "127.0.0.1.nip.io", "localhost.example.com", "rebound.example.com"] {
         let host = format!("{host}:{port}");
         let headers = [("Authorization", bearer.as_str()), ("Host", &host)];
-        assert_eq!(house.upgrade("/acp", &headers).await?, 403, "{host}");
+        assert_eq!(target.upgrade("/acp", &headers).await?, 403, "{host}");
         for path in ["/", "/index.html", "/pair", "/ca.pem", "/nothing"] {
             let (status, answer) =
-                house.raw(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).await?;
+                target.raw(format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).await?;
             assert_eq!(status, 403, "{host} {path}");
             assert!(!answer.to_lowercase().contains("access-control-"), "{answer}");
         }
     }
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 #[tokio::test]
 async fn page_path_cannot_escape() -> Result<()> {
-    let mut house = House::new().await?;
-    let token = house.token.clone();
-    let home = house.desk.folder("home");
+    let mut target = Target::new().await?;
+    let token = target.token.clone();
+    let home = target.env.folder("home");
     let absolute = home.join("token").display().to_string();
     let mut paths: Vec<String> = [
         "/../token",
@@ -262,28 +262,28 @@ async fn page_path_cannot_escape() -> Result<()> {
     paths.push(format!("/{}", "../".repeat(20) + &absolute));
     paths.push(format!("/{}", "%2e%2e/".repeat(20) + &absolute));
     for path in paths {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", house.port);
-        let (status, answer) = house.raw(request.as_bytes()).await?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", target.port);
+        let (status, answer) = target.raw(request.as_bytes()).await?;
         assert!(matches!(status, 400 | 404), "{path}: {status} {answer}");
         for secret in [token.as_str(), "root:", "SQLite format"] {
             assert!(!answer.contains(secret), "{path}: {answer}");
         }
     }
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 #[tokio::test]
 async fn frame_of_100_mb_is_refused() -> Result<()> {
     const BYTES: u64 = 100 << 20;
-    let mut house = House::new().await?;
+    let mut target = Target::new().await?;
     // Announced and sent.
-    let mut socket = house.socket().await?;
+    let mut socket = target.socket().await?;
     let sending = socket.send(Message::text("x".repeat(usize::try_from(BYTES)?)));
     // The server may close the connection before everything is sent.
     let _ = timeout(HANGS, sending).await.context("the frame is not taken")?;
     assert_eq!(close_code(&mut socket).await?, Some(1009));
     // In fragments, none of which is too large.
-    let mut socket = house.socket().await?;
+    let mut socket = target.socket().await?;
     let mut piece = vec![0x01, 0xff];
     piece.extend((1_u64 << 20).to_be_bytes());
     piece.extend([0; 4]);
@@ -298,7 +298,7 @@ async fn frame_of_100_mb_is_refused() -> Result<()> {
     // Announced but never sent, with sizes up to the maximum.
     let mut sockets = Vec::new();
     for size in [BYTES, 1 << 40, i64::MAX as u64, u64::MAX] {
-        let mut socket = house.socket().await?;
+        let mut socket = target.socket().await?;
         let mut head = vec![0x81, 0xff];
         head.extend(size.to_be_bytes());
         head.extend([0; 4]);
@@ -310,7 +310,7 @@ async fn frame_of_100_mb_is_refused() -> Result<()> {
         let code = close_code(socket).await?;
         assert!(matches!(code, Some(1009 | 1002) | None), "{code:?}");
     }
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 /// Reads to the end and returns the code of the close frame, if there was one.
@@ -329,21 +329,21 @@ async fn close_code(socket: &mut WebSocketStream<TcpStream>) -> Result<Option<u1
 
 #[tokio::test]
 async fn huge_body_and_endless_headers_are_refused() -> Result<()> {
-    let mut house = House::new().await?;
-    let port = house.port;
-    for target in ["/pair", "/pair/wait", "/acp", "/"] {
+    let mut target = Target::new().await?;
+    let port = target.port;
+    for path in ["/pair", "/pair/wait", "/acp", "/"] {
         let head = format!(
-            "POST {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n\
              Content-Type: application/json\r\nContent-Length: 104857600\r\n\r\n"
         );
         let mut request = head.into_bytes();
         request.resize(request.len() + (4 << 20), b' ');
-        let mut stream = house.connect().await?;
+        let mut stream = target.connect().await?;
         let _ = stream.write_all(&request).await;
         let mut answer = Vec::new();
         let _ = timeout(HANGS, stream.read_to_end(&mut answer)).await.context("no answer")?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
-        assert!(!answer.starts_with("HTTP/1.1 2"), "{target}: {answer}");
+        assert!(!answer.starts_with("HTTP/1.1 2"), "{path}: {answer}");
     }
     for head in [
         format!("GET /{} HTTP/1.1\r\n", "x".repeat(1 << 20)),
@@ -351,29 +351,29 @@ async fn huge_body_and_endless_headers_are_refused() -> Result<()> {
         format!("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n{}\r\n", "X: y\r\n".repeat(200_000)),
         "\0".repeat(1 << 20),
     ] {
-        let mut stream = house.connect().await?;
+        let mut stream = target.connect().await?;
         let _ = stream.write_all(head.as_bytes()).await;
         let mut answer = Vec::new();
         let _ = timeout(HANGS, stream.read_to_end(&mut answer)).await.context("no answer")?;
         assert!(!answer.starts_with(b"HTTP/1.1 2"), "{}", String::from_utf8_lossy(&answer));
     }
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 /// Hundreds of handshakes that never complete, sent one byte at a time.
 #[tokio::test]
 async fn slow_loris_is_disconnected() -> Result<()> {
-    let mut house = House::new().await?;
+    let mut target = Target::new().await?;
     let head = format!(
         "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX: {}",
-        house.port,
+        target.port,
         "x".repeat(4000)
     );
     let mut slow = Vec::new();
     for index in 0..400_u16 {
         // From many addresses, so that the per-address limit is not what stops them.
         let [_, index] = index.to_be_bytes();
-        slow.push(from(Ipv4Addr::new(127, 0, 1, index.max(1)), house.port).await?);
+        slow.push(from(Ipv4Addr::new(127, 0, 1, index.max(1)), target.port).await?);
     }
     let drip = tokio::spawn(async move {
         let mut ended = 0;
@@ -395,10 +395,10 @@ async fn slow_loris_is_disconnected() -> Result<()> {
     });
     // While the handshakes drip.
     for _ in 0..10 {
-        house.is_unharmed().await?;
+        target.is_unharmed().await?;
     }
     assert_eq!(timeout(HANGS, drip).await.context("they are let drip for ever")??, 400);
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 async fn from(address: Ipv4Addr, port: u16) -> Result<TcpStream> {
@@ -423,14 +423,14 @@ fn is_closed(stream: &TcpStream) -> bool {
 async fn bridge_survives_10000_connections() -> Result<()> {
     const CONNECTIONS: usize = 10_000;
     let room = usize::try_from(rlimit::increase_nofile_limit(u64::MAX)?)?.saturating_sub(500);
-    let mut house = House::new().await?;
+    let mut target = Target::new().await?;
     let mut open = VecDeque::new();
     let mut answered = 0;
     for index in 0..CONNECTIONS {
         // Some send nothing, some half a request, some a whole request without a token; from one address and from many.
         let last = u8::try_from(index % 250)? + 1;
         let address = if index % 2 == 0 { Ipv4Addr::LOCALHOST } else { Ipv4Addr::new(127, 0, 2, last) };
-        let mut stream = from(address, house.port).await?;
+        let mut stream = from(address, target.port).await?;
         let reply: &[u8] = match index % 4 {
             0 => b"",
             1 => b"GET / HTTP/1.1\r\nHos",
@@ -444,12 +444,12 @@ async fn bridge_survives_10000_connections() -> Result<()> {
             open.pop_front();
         }
         if index % 1000 == 999 {
-            house.is_unharmed().await.with_context(|| format!("after {index} connections"))?;
+            target.is_unharmed().await.with_context(|| format!("after {index} connections"))?;
             answered += 1;
         }
     }
     assert_eq!(answered, 10);
-    house.is_unharmed().await?;
+    target.is_unharmed().await?;
     // Connections that never authenticated have been closed.
     let cut = async {
         while open.iter().any(|stream| !is_closed(stream)) {
@@ -461,12 +461,12 @@ async fn bridge_survives_10000_connections() -> Result<()> {
         let first = left.iter().take(5).map(|(index, stream)| (index, index % 4, stream.local_addr()));
         anyhow::bail!("{} strangers stay for ever: {:?}", left.len(), first.collect::<Vec<_>>());
     }
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 #[tokio::test]
 async fn malformed_frames_leave_the_bridge_alive() -> Result<()> {
-    let mut house = House::with(&["--ios", "allow"]).await?;
+    let mut target = Target::with(&["--ios", "allow"]).await?;
     let deep = "[".repeat(100_000);
     let deep_object = r#"{"a":"#.repeat(100_000);
     let long_method = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{}"}}"#, "x".repeat(1 << 20));
@@ -523,7 +523,7 @@ async fn malformed_frames_leave_the_bridge_alive() -> Result<()> {
         &long_id,
     ];
     // A client that sends only nonsense is answered or ignored, but not dropped: it may still send something valid.
-    let mut socket = house.socket().await?;
+    let mut socket = target.socket().await?;
     for frame in &frames {
         socket.send(Message::text(*frame)).await?;
     }
@@ -557,20 +557,20 @@ async fn malformed_frames_leave_the_bridge_alive() -> Result<()> {
         vec![0x81, 0x01, b'x'],
         vec![0x80, 0x80, 0, 0, 0, 0],
     ] {
-        let mut socket = house.socket().await?;
+        let mut socket = target.socket().await?;
         socket.get_mut().write_all(&bytes).await?;
         close_code(&mut socket).await.with_context(|| format!("{bytes:x?}"))?;
     }
     // The phone endpoint answers nothing before `initialize`, and stays open.
-    let request = format!("ws://127.0.0.1:{}/", house.port).into_client_request()?;
-    let mut phone = client_async(request, house.connect().await?).await?.0;
+    let request = format!("ws://127.0.0.1:{}/", target.port).into_client_request()?;
+    let mut phone = client_async(request, target.connect().await?).await?.0;
     let short = frames.iter().filter(|frame| frame.len() < 60_000);
     phone.send_all(&mut stream::iter(short.map(|frame| Ok::<_, Error>(Message::text(*frame))))).await?;
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}});
     phone.send(Message::text(initialize.to_string())).await?;
     let first = timeout(HANGS, phone.next()).await?.context("the server has ended it")??;
     ensure!(first.to_text()?.contains("\"result\""), "{first:?}");
-    house.is_unharmed().await
+    target.is_unharmed().await
 }
 
 /// Sends a request and returns the response.
@@ -588,49 +588,49 @@ async fn ask(socket: &mut WebSocketStream<TcpStream>, method: &str, params: Valu
 }
 
 /// Sends a request as one of our own pages does.
-async fn post(house: &House, path: &str, body: &Value) -> Result<(u16, Value)> {
-    let (host, body) = (format!("127.0.0.1:{}", house.port), body.to_string());
+async fn post(target: &Target, path: &str, body: &Value) -> Result<(u16, Value)> {
+    let (host, body) = (format!("127.0.0.1:{}", target.port), body.to_string());
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    let (status, answer) = house.raw(request.as_bytes()).await?;
+    let (status, answer) = target.raw(request.as_bytes()).await?;
     let (_, body) = answer.split_once("\r\n\r\n").context("an answer")?;
     Ok((status, serde_json::from_str(body).unwrap_or_default()))
 }
 
 #[tokio::test]
 async fn used_codes_and_scope_escalation_are_refused() -> Result<()> {
-    let mut house = House::new().await?;
-    let shown = house.friend.request("_openagents/devices/pair", json!({})).await?;
+    let mut target = Target::new().await?;
+    let shown = target.friend.request("_openagents/devices/pair", json!({})).await?;
     let code = shown["pairing"]["code"].as_str().with_context(|| shown.to_string())?.to_owned();
-    let (status, asked) = post(&house, "/pair", &json!({"code": code, "name": "Phone"})).await?;
+    let (status, asked) = post(&target, "/pair", &json!({"code": code, "name": "Phone"})).await?;
     assert_eq!(status, 200, "{asked}");
-    let listed = house.friend.request("_openagents/devices/list", json!({})).await?;
+    let listed = target.friend.request("_openagents/devices/list", json!({})).await?;
     let request = listed["requests"][0]["id"].clone();
     // The device gets no token before the user allows it.
     let allow = json!({"requestId": request, "scope": "view"});
-    house.friend.request("_openagents/devices/allow", allow).await?;
-    let (status, paired) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
+    target.friend.request("_openagents/devices/allow", allow).await?;
+    let (status, paired) = post(&target, "/pair/wait", &json!({"request": asked["request"]})).await?;
     assert_eq!((status, &paired["state"]), (200, &json!("allowed")), "{paired}");
     // The same code again.
-    let (status, answer) = post(&house, "/pair", &json!({"code": code, "name": "Thief"})).await?;
+    let (status, answer) = post(&target, "/pair", &json!({"code": code, "name": "Thief"})).await?;
     assert!(matches!(status, 403 | 429), "{answer}");
 
     // The device may view, and nothing else.
     let token = paired["token"].as_str().context("token")?;
-    let mut device = house.socket_of(token).await?;
+    let mut device = target.socket_of(token).await?;
     let initialize = json!({"protocolVersion": 1, "clientCapabilities": {}});
     for (method, params) in [("initialize", initialize), ("session/list", json!({}))] {
         let answer = ask(&mut device, method, params).await?;
         ensure!(answer["result"].is_object(), "{answer}");
     }
     // The device has connected: from now on its token is no longer handed out.
-    let (_, again) = post(&house, "/pair/wait", &json!({"request": asked["request"]})).await?;
+    let (_, again) = post(&target, "/pair/wait", &json!({"request": asked["request"]})).await?;
     assert!(again.get("token").is_none(), "the token was handed out twice: {again}");
     let session =
-        house.friend.request("session/new", json!({"cwd": house.desk.workspace, "mcpServers": []})).await?;
+        target.friend.request("session/new", json!({"cwd": target.env.workspace, "mcpServers": []})).await?;
     let prompt = json!({"sessionId": session["sessionId"], "prompt": [{"type": "text", "text": "hello"}]});
     for (method, params) in [
         ("session/prompt", prompt),
@@ -643,19 +643,19 @@ async fn used_codes_and_scope_escalation_are_refused() -> Result<()> {
     }
     // The device is removed while it is connected.
     let id = json!({"id": paired["device"]["id"]});
-    house.friend.request("_openagents/devices/revoke", id).await?;
+    target.friend.request("_openagents/devices/revoke", id).await?;
     assert_eq!(close_code(&mut device).await?, Some(4403));
-    assert_eq!(house.upgrade("/acp", &[("Authorization", &format!("Bearer {token}"))]).await?, 401);
+    assert_eq!(target.upgrade("/acp", &[("Authorization", &format!("Bearer {token}"))]).await?, 401);
 
     // Guessing codes is slowed down and finds nothing.
-    house.friend.request("_openagents/devices/pair", json!({})).await?;
+    target.friend.request("_openagents/devices/pair", json!({})).await?;
     let mut slowed = 0;
     for guess in 0..40 {
         let guess = json!({"code": format!("0000-{guess:04}"), "name": "Thief"});
-        let (status, answer) = post(&house, "/pair", &guess).await?;
+        let (status, answer) = post(&target, "/pair", &guess).await?;
         assert!(matches!(status, 403 | 429), "{answer}");
         slowed += u32::from(status == 429);
     }
     assert!(slowed >= 30, "{slowed}");
-    house.is_unharmed().await
+    target.is_unharmed().await
 }

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 use futures::future::try_join_all;
 use openagents_e2e::{
     server::{Client, Server},
-    terminal::{Desk, program},
+    terminal::{TestEnv, program},
 };
 use serde_json::json;
 use std::{
@@ -52,14 +52,14 @@ impl Dice {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn delegations_200_leave_nothing_behind() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
-    let server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    let server = Server::start(env.openagents(&["serve", "--port", "0", "--json"])?)?;
     let mut first = server.connect().await?;
     let agent = json!({"id": "fake", "name": "Fake", "kind": "acp", "command": program("fake-agent")?});
     first.request("_openagents/agents/add", json!({"agent": agent})).await?;
-    first.trust(&desk.workspace).await?;
+    first.trust(&env.workspace).await?;
 
-    let people = (0..PEOPLE).map(|number| person(&server, &desk.workspace, number));
+    let people = (0..PEOPLE).map(|number| person(&server, &env.workspace, number));
     let sessions: Vec<String> = try_join_all(people).await?;
 
     let mut ends = BTreeMap::<String, u64>::new();
@@ -74,7 +74,7 @@ async fn delegations_200_leave_nothing_behind() -> Result<()> {
 
     // A stopped process needs a moment to exit.
     for attempt in 0.. {
-        let left = processes(&desk, server.child.id())?;
+        let left = processes(&env, server.child.id())?;
         if left.is_empty() {
             break;
         }
@@ -223,9 +223,9 @@ async fn closed(client: &mut Client, session: &str) -> Result<Vec<String>> {
     Ok(ends)
 }
 
-/// Returns every process that has this desk's home in its environment, except the server.
-fn processes(desk: &Desk, server: u32) -> Result<Vec<String>> {
-    let mark = format!("HOME={}", desk.folder("").display());
+/// Returns every process that has this environment's home in its environment, except the server.
+fn processes(env: &TestEnv, server: u32) -> Result<Vec<String>> {
+    let mark = format!("HOME={}", env.folder("").display());
     let mark = mark.trim_end_matches('/');
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")?.flatten() {

@@ -5,7 +5,7 @@ use openagents_e2e::{
     http::post,
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
-    terminal::Desk,
+    terminal::TestEnv,
 };
 use serde_json::{Value, json};
 use std::{
@@ -18,8 +18,8 @@ use std::{
 /// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-fn start(desk: &Desk, more: &[&str]) -> Result<Server> {
-    Server::start(desk.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)
+fn start(env: &TestEnv, more: &[&str]) -> Result<Server> {
+    Server::start(env.openagents(&[&["serve", "--port", "0", "--json"], more].concat())?)
 }
 
 fn port(server: &Server) -> Result<u16> {
@@ -33,8 +33,8 @@ struct Pairing {
 }
 
 impl Pairing {
-    fn start(desk: &Desk) -> Result<Self> {
-        let mut child = desk.openagents(&["pair", "--json"])?.stdout(Stdio::piped()).spawn()?;
+    fn start(env: &TestEnv) -> Result<Self> {
+        let mut child = env.openagents(&["pair", "--json"])?.stdout(Stdio::piped()).spawn()?;
         let lines = BufReader::new(child.stdout.take().context("stdout")?);
         Ok(Self { child, lines })
     }
@@ -58,19 +58,19 @@ impl Drop for Pairing {
     }
 }
 
-fn devices(desk: &Desk, arguments: &[&str]) -> Result<Value> {
-    let output = desk.run(&[&["devices"], arguments, &["--json"]].concat())?;
+fn devices(env: &TestEnv, arguments: &[&str]) -> Result<Value> {
+    let output = env.run(&[&["devices"], arguments, &["--json"]].concat())?;
     ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// Pairs a device and returns its token and its id.
-fn pair(desk: &Desk, server: &Server, scope: &str) -> Result<(String, String)> {
-    let mut pairing = Pairing::start(desk)?;
+fn pair(env: &TestEnv, server: &Server, scope: &str) -> Result<(String, String)> {
+    let mut pairing = Pairing::start(env)?;
     let (_, asked) = post(port(server)?, "/pair", &json!({"code": pairing.code()?, "name": "Phone"}))?;
     let shown = pairing.next()?;
     let request = shown["request"]["id"].as_str().with_context(|| shown.to_string())?;
-    devices(desk, &["allow", request, "--scope", scope])?;
+    devices(env, &["allow", request, "--scope", scope])?;
     let (_, allowed) = post(port(server)?, "/pair/wait", &json!({"request": asked["request"]}))?;
     let text = |value: &Value| value.as_str().map(str::to_owned).with_context(|| allowed.to_string());
     Ok((text(&allowed["token"])?, text(&allowed["device"]["id"])?))
@@ -78,12 +78,12 @@ fn pair(desk: &Desk, server: &Server, scope: &str) -> Result<(String, String)> {
 
 #[tokio::test]
 async fn device_pairs_and_connects_with_its_token() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
+    let env = TestEnv::new("proj", &[])?;
+    let server = start(&env, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
     let lan = server.begun["lan"][0].as_str().context("the network is served")?;
     assert!(lan.starts_with("https://127.0.0.2:"), "{lan}");
 
-    let mut pairing = Pairing::start(&desk)?;
+    let mut pairing = Pairing::start(&env)?;
     let begun = pairing.next()?["pairing"].clone();
     assert_eq!(begun["addresses"][0], lan);
     assert!(begun["url"].as_str().is_some_and(|url| url.starts_with(&format!("{lan}/#pair="))), "{begun}");
@@ -95,7 +95,7 @@ async fn device_pairs_and_connects_with_its_token() -> Result<()> {
     let request = pairing.next()?["request"].clone();
     assert_eq!((&request["name"], &request["compare"]), (&json!("Phone"), &asked["compare"]));
     let beginning = &request["id"].as_str().context("id")?[..6];
-    let after = devices(&desk, &["allow", beginning, "--scope", "prompt", "--name", "My phone"])?;
+    let after = devices(&env, &["allow", beginning, "--scope", "prompt", "--name", "My phone"])?;
     assert_eq!(after["devices"][0]["name"], "My phone");
     assert_eq!(pairing.next()?["device"]["scope"], "prompt");
     assert_eq!(pairing.child.wait()?.code(), Some(0));
@@ -113,12 +113,12 @@ async fn device_pairs_and_connects_with_its_token() -> Result<()> {
 
 #[test]
 fn pair_asks_to_compare_the_code() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let server = start(&desk, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
-    let mut terminal = PseudoTerminal::start(desk.openagents(&["pair", "--name", "My phone"])?)?;
+    let env = TestEnv::new("proj", &[])?;
+    let server = start(&env, &["--lan", "--lan-port", "0", "--lan-address", "127.0.0.2"])?;
+    let mut terminal = PseudoTerminal::start(env.openagents(&["pair", "--name", "My phone"])?)?;
     let at = terminal.until("Code         ", 0)?;
     let at = terminal.until("Certificate", at)?;
-    let listed = devices(&desk, &["list"])?;
+    let listed = devices(&env, &["list"])?;
     let code = listed["pairing"]["code"].clone();
     assert!(terminal.screen.contains(code.as_str().context("code")?) && terminal.screen.contains('▀'));
 
@@ -142,9 +142,9 @@ fn pair_asks_to_compare_the_code() -> Result<()> {
 
 #[test]
 fn ctrl_c_withdraws_the_code() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let server = start(&desk, &[])?;
-    let mut pairing = Pairing::start(&desk)?;
+    let env = TestEnv::new("proj", &[])?;
+    let server = start(&env, &[])?;
+    let mut pairing = Pairing::start(&env)?;
     let code = pairing.code()?;
     let id = pairing.child.id().to_string();
     ensure!(Command::new("kill").args(["-INT", &id]).status()?.success(), "cannot signal it");
@@ -156,33 +156,33 @@ fn ctrl_c_withdraws_the_code() -> Result<()> {
 
 #[tokio::test]
 async fn device_is_renamed_rescoped_and_removed() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n")])?;
-    let server = start(&desk, &[])?;
-    let (token, id) = pair(&desk, &server, "view")?;
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n")])?;
+    let server = start(&env, &[])?;
+    let (token, id) = pair(&env, &server, "view")?;
     let mut device = server.connect_with(&token).await?;
-    let new = json!({"cwd": desk.workspace, "mcpServers": []});
+    let new = json!({"cwd": env.workspace, "mcpServers": []});
     let refused = device.request("session/new", new.clone()).await.unwrap_err().to_string();
     assert!(refused.contains("This device can only view"), "{refused}");
 
     let beginning = &id[..6];
-    assert_eq!(devices(&desk, &["rename", beginning, "Old phone"])?["devices"][0]["name"], "Old phone");
-    assert_eq!(devices(&desk, &["scope", beginning, "prompt"])?["devices"][0]["scope"], "prompt");
+    assert_eq!(devices(&env, &["rename", beginning, "Old phone"])?["devices"][0]["name"], "Old phone");
+    assert_eq!(devices(&env, &["scope", beginning, "prompt"])?["devices"][0]["scope"], "prompt");
     device.request("session/new", new).await.context("it counts at once")?;
-    let shown = String::from_utf8(desk.run(&["devices", "list"])?.stdout)?;
+    let shown = String::from_utf8(env.run(&["devices", "list"])?.stdout)?;
     assert!(
         shown.contains("Old phone") && shown.contains("prompt") && shown.contains("connected"),
         "{shown}"
     );
 
-    let unasked = desk.openagents(&["devices", "revoke", beginning])?.stdin(Stdio::null()).output()?;
+    let unasked = env.openagents(&["devices", "revoke", beginning])?.stdin(Stdio::null()).output()?;
     assert_eq!(unasked.status.code(), Some(2));
     assert!(String::from_utf8(unasked.stderr)?.contains("--yes removes it without a question"));
-    assert_eq!(devices(&desk, &["revoke", beginning, "--yes"])?["devices"], json!([]));
+    assert_eq!(devices(&env, &["revoke", beginning, "--yes"])?["devices"], json!([]));
     let cut = async { while device.next().await.is_ok() {} };
     tokio::time::timeout(HANGS, cut).await.context("its socket is cut")?;
     assert!(server.connect_with(&token).await.is_err(), "its token is worth nothing");
 
-    let audit = devices(&desk, &["audit"])?;
+    let audit = devices(&env, &["audit"])?;
     let deeds = audit["entries"].as_array().context("entries")?;
     assert!(!deeds.is_empty() && deeds.iter().all(|deed| deed["action"].is_string()), "{audit}");
     assert!(!audit.to_string().contains(&token), "no token is written down");
@@ -191,15 +191,15 @@ async fn device_is_renamed_rescoped_and_removed() -> Result<()> {
 
 #[test]
 fn wrong_device_id_is_named() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let _server = start(&desk, &[])?;
+    let env = TestEnv::new("proj", &[])?;
+    let _server = start(&env, &[])?;
     let rows: [(&[&str], &str); 3] = [
         (&["rename", "nope", "x"], "no device id begins with nope"),
         (&["allow", "nope"], "no request id begins with nope"),
         (&["revoke", "nope", "--yes"], "no device id begins with nope"),
     ];
     for (arguments, expected) in rows {
-        let output = desk.run(&[&["devices"], arguments].concat())?;
+        let output = env.run(&[&["devices"], arguments].concat())?;
         let shown = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(1), "{shown}");
         assert!(shown.contains(expected), "{shown}");
@@ -209,9 +209,9 @@ fn wrong_device_id_is_named() -> Result<()> {
 
 #[test]
 fn devices_without_bridge_names_serve() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
+    let env = TestEnv::new("proj", &[])?;
     for arguments in [&["pair"][..], &["devices", "list"], &["devices", "network", "--lan", "on"]] {
-        let output = desk.run(arguments)?;
+        let output = env.run(arguments)?;
         let shown = String::from_utf8(output.stderr)?;
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {shown}");
         assert!(shown.contains("`openagents serve --lan`") && shown.lines().count() == 1, "{shown}");
@@ -221,16 +221,16 @@ fn devices_without_bridge_names_serve() -> Result<()> {
 
 #[test]
 fn network_switch_survives_restart() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
+    let env = TestEnv::new("proj", &[])?;
     let lan = ["--lan-port", "0", "--lan-address", "127.0.0.2"];
-    let server = start(&desk, &lan)?;
+    let server = start(&env, &lan)?;
     assert_eq!(server.begun["lan"], json!([]));
-    let on = devices(&desk, &["network", "--lan", "on"])?;
+    let on = devices(&env, &["network", "--lan", "on"])?;
     assert_eq!(on["network"]["lan"], true, "{on}");
     drop(server);
-    let again = start(&desk, &lan)?;
+    let again = start(&env, &lan)?;
     assert!(again.begun["lan"][0].is_string(), "{}", again.begun);
-    let off = devices(&desk, &["network", "--lan", "off"])?;
+    let off = devices(&env, &["network", "--lan", "off"])?;
     assert_eq!(off["network"]["lan"], false, "{off}");
     Ok(())
 }
@@ -238,15 +238,15 @@ fn network_switch_survives_restart() -> Result<()> {
 /// The app gets its answer at once, and nothing more until the user allows it.
 #[tokio::test]
 async fn ios_app_request_is_shown_and_allowed() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
-    let shown = desk.folder("told.txt");
-    let mut command = desk.openagents(&["serve", "--port", "0", "--json", "--ios", "ask"])?;
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nProj is a project.\n")])?;
+    let shown = env.folder("told.txt");
+    let mut command = env.openagents(&["serve", "--port", "0", "--json", "--ios", "ask"])?;
     command.args(["--lan-address", "127.0.0.2"]).stderr(File::create(&shown)?);
     let server = Server::start(command)?;
     let mut app: Client = server.connect_ios().await?;
     app.send("initialize", json!({"protocol_version": "0.2.2", "client_capabilities": {}})).await?;
     app.next().await.context("its answer comes at once")?;
-    let explore = json!({"root": desk.workspace});
+    let explore = json!({"root": env.workspace});
     app.send("orchestrate.explore.start", explore).await?;
     let knocked = async {
         loop {
@@ -259,11 +259,11 @@ async fn ios_app_request_is_shown_and_allowed() -> Result<()> {
     };
     let line = tokio::time::timeout(HANGS, knocked).await.context("nobody is told")??;
     let id = line.split("openagents devices allow ").nth(1).context("how to allow it")?.trim_end_matches('`');
-    let output = desk.run(&["devices", "allow", id])?;
+    let output = env.run(&["devices", "allow", id])?;
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     app.until("the exploration", |frame| frame["result"]["session_id"].is_string()).await?;
-    assert_eq!(devices(&desk, &["list"])?["apps"][0]["address"], "127.0.0.1");
-    devices(&desk, &["revoke", "127.0.0.1", "--yes"])?;
-    assert_eq!(devices(&desk, &["list"])?["apps"], json!([]));
+    assert_eq!(devices(&env, &["list"])?["apps"][0]["address"], "127.0.0.1");
+    devices(&env, &["revoke", "127.0.0.1", "--yes"])?;
+    assert_eq!(devices(&env, &["list"])?["apps"], json!([]));
     Ok(())
 }

@@ -3,24 +3,24 @@
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
     server::Server,
-    terminal::{Desk, program},
+    terminal::{TestEnv, program},
 };
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 
-fn desk() -> Result<Desk> {
-    Desk::new("proj", &[("README.md", "# Proj\n")])
+fn env() -> Result<TestEnv> {
+    TestEnv::new("proj", &[("README.md", "# Proj\n")])
 }
 
 /// Returns a command that finds only added agents in the PATH.
-fn openagents(desk: &Desk, arguments: &[&str]) -> Result<Command> {
-    let mut command = desk.openagents(arguments)?;
+fn openagents(env: &TestEnv, arguments: &[&str]) -> Result<Command> {
+    let mut command = env.openagents(arguments)?;
     command.env("OPENAGENTS_AGENT_PATH", "/usr/bin:/bin");
     Ok(command)
 }
 
-fn run(desk: &Desk, arguments: &[&str]) -> Result<Output> {
-    Ok(openagents(desk, arguments)?.output()?)
+fn run(env: &TestEnv, arguments: &[&str]) -> Result<Output> {
+    Ok(openagents(env, arguments)?.output()?)
 }
 
 fn printed(output: &Output) -> Result<String> {
@@ -29,60 +29,60 @@ fn printed(output: &Output) -> Result<String> {
     Ok(String::from_utf8(output.stdout.clone())?)
 }
 
-fn cards(desk: &Desk) -> Result<Vec<Value>> {
-    let snapshot: Value = serde_json::from_str(&printed(&run(desk, &["doctor", "--json"])?)?)?;
+fn cards(env: &TestEnv) -> Result<Vec<Value>> {
+    let snapshot: Value = serde_json::from_str(&printed(&run(env, &["doctor", "--json"])?)?)?;
     assert_eq!(snapshot["checking"], false);
     Ok(snapshot["agents"].as_array().context("agents")?.clone())
 }
 
-fn card(desk: &Desk, id: &str) -> Result<Option<Value>> {
-    Ok(cards(desk)?.into_iter().find(|card| card["id"] == id))
+fn card(env: &TestEnv, id: &str) -> Result<Option<Value>> {
+    Ok(cards(env)?.into_iter().find(|card| card["id"] == id))
 }
 
-fn add_check_and_remove(desk: &Desk) -> Result<()> {
+fn add_check_and_remove(env: &TestEnv) -> Result<()> {
     let agent = program("fake-agent")?;
     let agent = agent.to_str().context("a path that is text")?;
     let added = printed(&run(
-        desk,
+        env,
         &["agents", "add", "fake", "--name", "Fake", "--env", "FAKE_AGENT_LOAD=1", "--", agent],
     )?)?;
     assert!(added.contains("custom:fake") && added.contains("supports session/load"), "{added}");
-    let fake = card(desk, "custom:fake")?.context("the agent that was added")?;
+    let fake = card(env, "custom:fake")?.context("the agent that was added")?;
     assert_eq!(
         (&fake["usable"], &fake["transport"], &fake["name"]),
         (&json!(true), &json!("acp"), &json!("Fake"))
     );
     // Adding the same id again changes the agent, which now exits at once.
-    printed(&run(desk, &["agents", "add", "fake", "--env", "FAKE_AGENT_EXIT=3", "--", agent])?)?;
-    let fake = card(desk, "custom:fake")?.context("the agent that was changed")?;
+    printed(&run(env, &["agents", "add", "fake", "--env", "FAKE_AGENT_EXIT=3", "--", agent])?)?;
+    let fake = card(env, "custom:fake")?.context("the agent that was changed")?;
     assert_eq!(fake["usable"], false);
     let problem = fake["problem"].as_str().context("a problem")?;
     assert!(problem.contains("exit code 3") && problem.contains("told to exit"), "{problem}");
-    let table = printed(&run(desk, &["agents", "list"])?)?;
+    let table = printed(&run(env, &["agents", "list"])?)?;
     assert!(table.contains("✗ Codex") && table.contains("npm install -g @openai/codex"), "{table}");
-    printed(&run(desk, &["agents", "remove", "fake"])?)?;
-    assert_eq!(card(desk, "custom:fake")?, None);
-    let again = run(desk, &["agents", "remove", "fake"])?;
+    printed(&run(env, &["agents", "remove", "fake"])?)?;
+    assert_eq!(card(env, "custom:fake")?, None);
+    let again = run(env, &["agents", "remove", "fake"])?;
     assert!(String::from_utf8_lossy(&again.stderr).contains("no such agent: fake"));
     Ok(())
 }
 
 #[test]
 fn doctor_adds_checks_and_removes_agents() -> Result<()> {
-    add_check_and_remove(&desk()?)
+    add_check_and_remove(&env()?)
 }
 
 #[test]
 fn doctor_uses_a_running_bridge() -> Result<()> {
-    let desk = desk()?;
-    let _server = Server::start(openagents(&desk, &["serve", "--port", "0", "--json"])?)?;
-    add_check_and_remove(&desk)
+    let env = env()?;
+    let _server = Server::start(openagents(&env, &["serve", "--port", "0", "--json"])?)?;
+    add_check_and_remove(&env)
 }
 
 #[test]
 fn registry_entry_becomes_an_agent() -> Result<()> {
-    let desk = desk()?;
-    let entry = desk.folder("agent.json");
+    let env = env()?;
+    let entry = env.folder("agent.json");
     let distribution = json!({"npx": {"package": "@example/agent@1.2.3", "args": ["--acp"]}});
     std::fs::write(
         &entry,
@@ -90,7 +90,7 @@ fn registry_entry_becomes_an_agent() -> Result<()> {
     )?;
     let entry = entry.to_str().context("a path that is text")?;
     // Nothing is downloaded: there is no npx in this PATH.
-    let mut command = openagents(&desk, &["agents", "add", "example", "--registry", entry])?;
+    let mut command = openagents(&env, &["agents", "add", "example", "--registry", entry])?;
     let added = printed(&command.env("OPENAGENTS_AGENT_PATH", "/nowhere").output()?)?;
     assert!(added.contains("Example") && added.contains("npx is not in the PATH"), "{added}");
     Ok(())
@@ -98,7 +98,7 @@ fn registry_entry_becomes_an_agent() -> Result<()> {
 
 #[test]
 fn doctor_corrects_bad_usage() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     let rows: [(&[&str], i32, &str); 5] = [
         (&["agents", "add", "x"], 2, "-- COMMAND"),
         (&["agents", "add", "x", "--openai", "http://localhost:1/v1"], 2, "--model"),
@@ -121,7 +121,7 @@ fn doctor_corrects_bad_usage() -> Result<()> {
         ),
     ];
     for (arguments, code, expected) in rows {
-        let output = run(&desk, arguments)?;
+        let output = run(&env, arguments)?;
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
         assert!(errors.contains(expected), "{arguments:?}: {errors}");
@@ -133,8 +133,8 @@ fn doctor_corrects_bad_usage() -> Result<()> {
 #[cfg(target_os = "linux")]
 #[test]
 fn silent_login_shell_is_named_and_stopped() -> Result<()> {
-    let desk = desk()?;
-    let (shell, children) = (desk.folder("slow-shell"), desk.folder("children"));
+    let env = env()?;
+    let (shell, children) = (env.folder("slow-shell"), env.folder("children"));
     let script = format!("#!/bin/sh\nsleep 600 & echo $! >> {}\nwait\n", children.display());
     std::fs::write(&shell, script)?;
     let mode = Command::new("chmod").arg("755").arg(&shell).status()?;
@@ -142,7 +142,7 @@ fn silent_login_shell_is_named_and_stopped() -> Result<()> {
     let openagents = program("openagents")?;
     let mut command = Command::new("setsid");
     command.arg("--wait").arg(openagents).arg("doctor");
-    desk.surround(&mut command);
+    env.surround(&mut command);
     command.env("SHELL", &shell).env("PATH", "/usr/bin:/bin").env_remove("OPENAGENTS_AGENT_PATH");
     let table = printed(&command.output()?)?;
     let problem =

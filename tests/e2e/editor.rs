@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::{
     server::Server,
-    terminal::{Desk, wait_until},
+    terminal::{TestEnv, wait_until},
 };
 use serde_json::{Value, json};
 use std::{
@@ -19,8 +19,8 @@ struct Editor {
 }
 
 impl Editor {
-    fn start(desk: &Desk) -> Result<Self> {
-        let mut child = desk.openagents(&["acp"])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    fn start(env: &TestEnv) -> Result<Self> {
+        let mut child = env.openagents(&["acp"])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().context("stdout")?);
         Ok(Self { child, input, output })
@@ -53,13 +53,13 @@ impl Drop for Editor {
     }
 }
 
-fn talk(desk: &Desk) -> Result<()> {
-    let mut editor = Editor::start(desk)?;
+fn talk(env: &TestEnv) -> Result<()> {
+    let mut editor = Editor::start(env)?;
     editor.ask(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}))?;
     let (initialized, _) = editor.answer(1)?;
     assert_eq!(initialized["result"]["protocolVersion"], 1);
     assert_eq!(initialized["result"]["agentInfo"]["name"], "openagents");
-    editor.ask(2, "session/new", json!({"cwd": desk.workspace, "mcpServers": []}))?;
+    editor.ask(2, "session/new", json!({"cwd": env.workspace, "mcpServers": []}))?;
     let session = editor.answer(2)?.0["result"]["sessionId"].clone();
     let prompt = json!([{"type": "text", "text": "What does this project do?"}]);
     editor.ask(3, "session/prompt", json!({"sessionId": session, "prompt": prompt}))?;
@@ -77,23 +77,23 @@ fn talk(desk: &Desk) -> Result<()> {
 
 #[test]
 fn editor_bridge_ends_with_the_editor() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
-    talk(&desk)?;
-    wait_until("the bridge ends", || !desk.folder("home").join("bridge.json").exists())
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    talk(&env)?;
+    wait_until("the bridge ends", || !env.folder("home").join("bridge.json").exists())
 }
 
 #[test]
 fn editor_survives_takeover_by_the_app() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
-    let mut editor = Editor::start(&desk)?;
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    let mut editor = Editor::start(&env)?;
     editor.ask(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}))?;
     editor.answer(1)?;
-    editor.ask(2, "session/new", json!({"cwd": desk.workspace, "mcpServers": []}))?;
+    editor.ask(2, "session/new", json!({"cwd": env.workspace, "mcpServers": []}))?;
     let session = editor.answer(2)?.0["result"]["sessionId"].clone();
     let question = |text: &str| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
     editor.ask(3, "session/prompt", question("What does this project do?"))?;
     editor.answer(3)?;
-    let _app = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    let _app = Server::start(env.openagents(&["serve", "--port", "0", "--json"])?)?;
     editor.ask(4, "session/prompt", question("Where is it described?"))?;
     let (ended, before) = editor.answer(4)?;
     assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
@@ -103,9 +103,9 @@ fn editor_survives_takeover_by_the_app() -> Result<()> {
 
 #[test]
 fn editor_joins_a_running_bridge() -> Result<()> {
-    let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
-    let _server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
-    talk(&desk)?;
-    assert!(desk.folder("home").join("bridge.json").exists(), "the bridge goes on");
+    let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+    let _server = Server::start(env.openagents(&["serve", "--port", "0", "--json"])?)?;
+    talk(&env)?;
+    assert!(env.folder("home").join("bridge.json").exists(), "the bridge goes on");
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use openagents_e2e::terminal::{
-    Desk, claude_transcript, codex_rollout, is_root, json_lines, runs, wait_until,
+    TestEnv, claude_transcript, codex_rollout, is_root, json_lines, runs, wait_until,
 };
 use serde_json::{Value, json};
 use std::{
@@ -20,14 +20,14 @@ const FILES: [(&str, &str); 3] = [
 
 #[test]
 fn explore_reports_codex_intent() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
+    let env = TestEnv::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let prompt = "Finish QR pairing so that a phone can approve commands without a shared token";
-    desk.log(
+    env.log(
         &format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"),
         &codex_rollout(id, &[prompt]),
     )?;
-    let found = desk.explore(&[])?;
+    let found = env.explore(&[])?;
     assert_eq!(found["intent"], prompt);
     assert_eq!((&found["status"], &found["source"]), (&json!("complete"), &json!("session_analyze")));
     let message = found["message"].as_str().context("a message")?;
@@ -39,12 +39,12 @@ fn explore_reports_codex_intent() -> Result<()> {
 
 #[test]
 fn explore_reports_claude_code_intent() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
+    let env = TestEnv::new("bridge", &FILES)?;
     let id = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
     let prompt = "Fix:\n- the expiry check in WORKSPACE/src/pair.rs\n- the flaky test in tests/pairing.rs";
     let log = claude_transcript(id, prompt, &["src/pair.rs", "src/device.rs", "src/pair.rs"]);
-    desk.log(&format!("claude/projects/-bridge/{id}.jsonl"), &log)?;
-    let found = desk.explore(&[])?;
+    env.log(&format!("claude/projects/-bridge/{id}.jsonl"), &log)?;
+    let found = env.explore(&[])?;
     let expected =
         "User intends to fix the expiry check in src/pair.rs and the flaky test in tests/pairing.rs.";
     assert_eq!(found["intent"], expected);
@@ -54,14 +54,14 @@ fn explore_reports_claude_code_intent() -> Result<()> {
 
 #[test]
 fn explore_ignores_other_workspaces() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
+    let env = TestEnv::new("bridge", &FILES)?;
     let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
     let mut log = codex_rollout(id, &["Something else entirely"]);
     log.iter_mut().for_each(|line| {
         *line = serde_json::from_str(&line.to_string().replace("WORKSPACE", "/elsewhere")).unwrap_or_default()
     });
-    desk.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &log)?;
-    let found = desk.explore(&[])?;
+    env.log(&format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl"), &log)?;
+    let found = env.explore(&[])?;
     assert_eq!(found["intent"], "Bridge carries sessions from one machine to another.");
     assert_eq!(found["source"], "readme");
     Ok(())
@@ -69,8 +69,8 @@ fn explore_ignores_other_workspaces() -> Result<()> {
 
 #[test]
 fn explore_json_ends_with_final_update() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
-    let output = desk.run(&["explore", "--json", "--goal", "understand pairing"])?;
+    let env = TestEnv::new("bridge", &FILES)?;
+    let output = env.run(&["explore", "--json", "--goal", "understand pairing"])?;
     assert_eq!(output.status.code(), Some(0));
     let lines = json_lines(&output.stdout)?;
     let (last, updates) = lines.split_last().context("lines")?;
@@ -98,8 +98,8 @@ fn explore_json_ends_with_final_update() -> Result<()> {
 
 #[test]
 fn explore_shows_plan_and_summary() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
-    let output = desk.run(&["explore"])?;
+    let env = TestEnv::new("bridge", &FILES)?;
+    let output = env.run(&["explore"])?;
     let text = String::from_utf8(output.stdout)?;
     for expected in ["✓ 1. List directory .", "Repository: bridge", "Bridge carries sessions", "README.md:3"]
     {
@@ -111,9 +111,9 @@ fn explore_shows_plan_and_summary() -> Result<()> {
 
 #[test]
 fn explore_rejects_missing_root() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
+    let env = TestEnv::new("bridge", &FILES)?;
     for root in ["nope", "README.md"] {
-        let output = desk.run(&["explore", root])?;
+        let output = env.run(&["explore", root])?;
         assert_eq!(output.status.code(), Some(1));
         let text = String::from_utf8(output.stdout)?;
         assert!(text.contains("❌ Invalid workspace: Path does not exist or is not a directory"), "{text}");
@@ -123,25 +123,21 @@ fn explore_rejects_missing_root() -> Result<()> {
 
 #[test]
 fn explore_rejects_unreadable_root() -> Result<()> {
-    let desk = Desk::new("bridge", &[("locked/file", "")])?;
-    let locked = desk.workspace.join("locked");
+    let env = TestEnv::new("bridge", &[("locked/file", "")])?;
+    let locked = env.workspace.join("locked");
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o000))?;
-    let mut command = desk.openagents(&["explore", "--json", "locked"])?;
+    let mut command = env.openagents(&["explore", "--json", "locked"])?;
     if is_root() {
-        // Root reads everything, so this runs as another user, who needs access to the desk and the program.
-        for folder in [desk.folder(""), desk.folder("home")] {
+        // Root reads everything, so this runs as another user, who needs access to these folders and the program.
+        for folder in [env.folder(""), env.folder("home")] {
             fs::create_dir_all(&folder)?;
             fs::set_permissions(&folder, fs::Permissions::from_mode(0o777))?;
         }
-        let copy = desk.folder("openagents");
+        let copy = env.folder("openagents");
         fs::copy(openagents_e2e::terminal::program("openagents")?, &copy)?;
         let mut other = std::process::Command::new(copy);
-        other.args(["explore", "--json", "locked"]).current_dir(&desk.workspace);
-        other
-            .env("OPENAGENTS_HOME", desk.folder("home"))
-            .env("HOME", desk.folder(""))
-            .uid(65_534)
-            .gid(65_534);
+        other.args(["explore", "--json", "locked"]).current_dir(&env.workspace);
+        other.env("OPENAGENTS_HOME", env.folder("home")).env("HOME", env.folder("")).uid(65_534).gid(65_534);
         command = other;
     }
     let output = command.output()?;
@@ -155,9 +151,9 @@ fn explore_rejects_unreadable_root() -> Result<()> {
 
 #[test]
 fn explore_moves_an_invalid_database_aside() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
-    desk.explore(&[])?;
-    let home = desk.folder("home");
+    let env = TestEnv::new("bridge", &FILES)?;
+    env.explore(&[])?;
+    let home = env.folder("home");
     // The temporary bridge writes to the database until its process ends.
     if let Ok(announced) = fs::read(home.join(openagents_bridge::ADDRESS_FILE)) {
         let announced: Value = serde_json::from_slice(&announced)?;
@@ -169,7 +165,7 @@ fn explore_moves_an_invalid_database_aside() -> Result<()> {
         let _ = fs::remove_file(format!("{}{suffix}", database.display()));
     }
     fs::write(&database, "this is no database, and long enough to be looked at as one".repeat(20))?;
-    let output = desk.run(&["explore", "--json"])?;
+    let output = env.run(&["explore", "--json"])?;
     assert_eq!(output.status.code(), Some(0));
     let shown = String::from_utf8(output.stderr)?;
     assert!(shown.contains("moved"), "{shown}");
@@ -178,7 +174,7 @@ fn explore_moves_an_invalid_database_aside() -> Result<()> {
 
 #[test]
 fn explore_bad_usage_exits_with_2() -> Result<()> {
-    let desk = Desk::new("bridge", &FILES)?;
+    let env = TestEnv::new("bridge", &FILES)?;
     let rows: [&[&str]; 6] = [
         &[],
         &["explore", "--nope"],
@@ -188,7 +184,7 @@ fn explore_bad_usage_exits_with_2() -> Result<()> {
         &["tool", "search.grep", "{}"],
     ];
     for arguments in rows {
-        let output = desk.run(arguments)?;
+        let output = env.run(arguments)?;
         assert_eq!(
             output.status.code(),
             Some(2),
@@ -202,11 +198,11 @@ fn explore_bad_usage_exits_with_2() -> Result<()> {
 /// A search that takes its whole 1.5 s: one large file under thousands of names.
 #[test]
 fn explore_ctrl_c_exits_with_130() -> Result<()> {
-    let desk = Desk::new("bridge", &[("words.txt", &"nothing to see here\n".repeat(200_000))])?;
+    let env = TestEnv::new("bridge", &[("words.txt", &"nothing to see here\n".repeat(200_000))])?;
     for number in 0..4_000 {
-        fs::hard_link(desk.workspace.join("words.txt"), desk.workspace.join(format!("again{number}.txt")))?;
+        fs::hard_link(env.workspace.join("words.txt"), env.workspace.join(format!("again{number}.txt")))?;
     }
-    let mut child = desk.openagents(&["explore", "--json"])?.stdout(Stdio::piped()).spawn()?;
+    let mut child = env.openagents(&["explore", "--json"])?.stdout(Stdio::piped()).spawn()?;
     let mut lines = BufReader::new(child.stdout.take().context("stdout")?).lines();
     let searching = |line: &str| line.contains("in_progress") && line.contains("toolCallId");
     loop {

@@ -6,7 +6,7 @@ use openagents_e2e::{
     gptoss::{self, Script},
     llama_server::small_model,
     server::{Client, Server},
-    terminal::{Desk, json_lines},
+    terminal::{TestEnv, json_lines},
 };
 use serde_json::{Value, json};
 use std::{path::PathBuf, process::Command};
@@ -14,24 +14,27 @@ use std::{path::PathBuf, process::Command};
 /// A word that occurs only in the scripted model's chain of thought.
 const THOUGHT: &str = "secret";
 
-fn desk() -> Result<Desk> {
-    Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
+fn env() -> Result<TestEnv> {
+    TestEnv::new(
+        "proj",
+        &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")],
+    )
 }
 
-fn scripted(desk: &Desk) -> Result<PathBuf> {
-    let path = desk.folder("scripted.gguf");
+fn scripted(env: &TestEnv) -> Result<PathBuf> {
+    let path = env.folder("scripted.gguf");
     gptoss::write_model(&path, &Script::explorer())?;
     Ok(path)
 }
 
-fn with_model(desk: &Desk, arguments: &[&str], model: &std::path::Path) -> Result<Command> {
-    let mut command = desk.openagents(arguments)?;
+fn with_model(env: &TestEnv, arguments: &[&str], model: &std::path::Path) -> Result<Command> {
+    let mut command = env.openagents(arguments)?;
     command.env("OPENAGENTS_LLAMA_MODEL", model).env("OPENAGENTS_LLAMA_CONTEXT", "4096");
     Ok(command)
 }
 
-async fn local_session(client: &mut Client, desk: &Desk) -> Result<Value> {
-    let made = client.request("session/new", json!({"cwd": desk.workspace, "mcpServers": []})).await?;
+async fn local_session(client: &mut Client, env: &TestEnv) -> Result<Value> {
+    let made = client.request("session/new", json!({"cwd": env.workspace, "mcpServers": []})).await?;
     let id = made["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": id, "modeId": "gptoss_20b"})).await?;
     Ok(id)
@@ -69,12 +72,12 @@ fn answer_text(client: &Client) -> Result<String> {
 
 #[tokio::test]
 async fn chain_of_thought_is_never_sent_or_stored() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
+    let env = env()?;
+    let model = scripted(&env)?;
     let server =
-        Server::start(with_model(&desk, &["serve", "--port", "0", "--json", "--ios", "allow"], &model)?)?;
+        Server::start(with_model(&env, &["serve", "--port", "0", "--json", "--ios", "allow"], &model)?)?;
     let mut client = server.connect().await?;
-    let session = local_session(&mut client, &desk).await?;
+    let session = local_session(&mut client, &env).await?;
     let mut phone = server.connect_ios().await?;
     phone
         .request("initialize", json!({"protocol_version": "0.2.2", "client_info": {"name": "test"}}))
@@ -104,7 +107,7 @@ async fn chain_of_thought_is_never_sent_or_stored() -> Result<()> {
     for frame in client.frames.iter().chain(&phone.frames) {
         assert!(!frame.contains(THOUGHT) && !frame.contains("<|"), "{frame}");
     }
-    let store = openagents_bridge::open_store(&desk.folder("home"))?;
+    let store = openagents_bridge::open_store(&env.folder("home"))?;
     let id = session.as_str().context("a session id")?;
     let rows = store.updates_after(id, 0, 10_000)?;
     let stored = serde_json::to_string(&rows.iter().map(|row| &row.update).collect::<Vec<_>>())?;
@@ -120,11 +123,11 @@ async fn chain_of_thought_is_never_sent_or_stored() -> Result<()> {
 
 #[tokio::test]
 async fn session_switches_modes_and_back() -> Result<()> {
-    let desk = desk()?;
-    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
+    let env = env()?;
+    let server = Server::start(with_model(&env, &["serve", "--port", "0", "--json"], &small_model()?)?)?;
     let mut client = server.connect().await?;
     client.request("_openagents/models/configure", json!({"settings": {"temperature": 0}})).await?;
-    let session = local_session(&mut client, &desk).await?;
+    let session = local_session(&mut client, &env).await?;
     let end = prompt(&mut client, &session, "What is the capital of France?").await?;
     assert_eq!(end["stopReason"], "end_turn");
     assert!(answer_text(&client)?.contains("Paris"), "{}", answer_text(&client)?);
@@ -140,17 +143,17 @@ async fn session_switches_modes_and_back() -> Result<()> {
 
 #[tokio::test]
 async fn endless_answer_is_cancelled_and_next_runs() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
-    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let env = env()?;
+    let model = scripted(&env)?;
+    let server = Server::start(with_model(&env, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
-    let session = local_session(&mut client, &desk).await?;
+    let session = local_session(&mut client, &env).await?;
     let asked = endless(&mut client, &session).await?;
     client.notify("session/cancel", json!({"sessionId": session})).await?;
     let end = client.until("the end of the turn", |frame| frame["id"] == json!(asked)).await?;
     assert_eq!(end["result"]["stopReason"], "cancelled");
 
-    let other = local_session(&mut client, &desk).await?;
+    let other = local_session(&mut client, &env).await?;
     let end = prompt(&mut client, &other, "What is in this folder?").await?;
     assert_eq!(end["stopReason"], "end_turn");
     assert!(answer_text(&client)?.contains(Script::explorer().answer));
@@ -159,10 +162,10 @@ async fn endless_answer_is_cancelled_and_next_runs() -> Result<()> {
 
 #[tokio::test]
 async fn settings_are_shared_and_survive_restart() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
+    let env = env()?;
+    let model = scripted(&env)?;
     let arguments = ["serve", "--port", "0", "--json"];
-    let server = Server::start(with_model(&desk, &arguments, &model)?)?;
+    let server = Server::start(with_model(&env, &arguments, &model)?)?;
     let (mut one, mut two) = (server.connect().await?, server.connect().await?);
     two.request("_openagents/models/list", json!({"watch": true})).await?;
     one.request("_openagents/models/configure", json!({"settings": {"idleMinutes": 30}})).await?;
@@ -171,7 +174,7 @@ async fn settings_are_shared_and_survive_restart() -> Result<()> {
     let refused = one.request("_openagents/models/configure", json!({"settings": {"temperature": 9}})).await;
     assert!(refused.unwrap_err().to_string().contains("temperature is 9"));
     drop(server);
-    let server = Server::start(with_model(&desk, &arguments, &model)?)?;
+    let server = Server::start(with_model(&env, &arguments, &model)?)?;
     let listed = server.connect().await?.request("_openagents/models/list", json!({})).await?;
     assert_eq!(
         (&listed["settings"]["idleMinutes"], &listed["settings"]["effort"]),
@@ -183,11 +186,11 @@ async fn settings_are_shared_and_survive_restart() -> Result<()> {
 /// The model's process exits when its server is killed, whatever it was doing.
 #[tokio::test]
 async fn helper_ends_after_kill_9_of_the_server() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
-    let mut server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let env = env()?;
+    let model = scripted(&env)?;
+    let mut server = Server::start(with_model(&env, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
-    let session = local_session(&mut client, &desk).await?;
+    let session = local_session(&mut client, &env).await?;
     endless(&mut client, &session).await?;
     let helper = child_of(server.child.id())?.context("no helper runs")?;
     server.child.kill()?;
@@ -201,11 +204,11 @@ async fn helper_ends_after_kill_9_of_the_server() -> Result<()> {
 /// A helper that dies is reported in the session as one sentence, and the next prompt starts another one.
 #[tokio::test]
 async fn dead_helper_is_reported_and_replaced() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
-    let server = Server::start(with_model(&desk, &["serve", "--port", "0", "--json"], &model)?)?;
+    let env = env()?;
+    let model = scripted(&env)?;
+    let server = Server::start(with_model(&env, &["serve", "--port", "0", "--json"], &model)?)?;
     let mut client = server.connect().await?;
-    let session = local_session(&mut client, &desk).await?;
+    let session = local_session(&mut client, &env).await?;
     let asked = endless(&mut client, &session).await?;
     let helper = child_of(server.child.id())?.context("no helper runs")?;
     Command::new("kill").args(["-9", &helper.to_string()]).status()?;
@@ -216,7 +219,7 @@ async fn dead_helper_is_reported_and_replaced() -> Result<()> {
         answer_text(&client)?
     );
 
-    let other = local_session(&mut client, &desk).await?;
+    let other = local_session(&mut client, &env).await?;
     prompt(&mut client, &other, "What is in this folder?").await?;
     assert!(answer_text(&client)?.contains(Script::explorer().answer));
     Ok(())
@@ -224,12 +227,12 @@ async fn dead_helper_is_reported_and_replaced() -> Result<()> {
 
 #[test]
 fn agent_command_answers_with_a_real_model() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     let model = small_model()?;
     let model = model.to_str().context("a path in UTF-8")?;
     let question = "What is the capital of France? Answer in one word.";
     let output =
-        desk.openagents(&["agent", question, "--model", model, "--temperature", "0", "--json"])?.output()?;
+        env.openagents(&["agent", question, "--model", model, "--temperature", "0", "--json"])?.output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = json_lines(&output.stdout)?;
     let last = &lines.last().context("it printed nothing")?["final"];
@@ -244,8 +247,8 @@ fn agent_command_answers_with_a_real_model() -> Result<()> {
 /// Each error is one sentence on a single line.
 #[test]
 fn bad_model_files_are_one_sentence() -> Result<()> {
-    let desk = desk()?;
-    let good = std::fs::read(scripted(&desk)?)?;
+    let env = env()?;
+    let good = std::fs::read(scripted(&env)?)?;
     let foreign = {
         let mut bytes = good.clone();
         let at = bytes.windows(7).position(|part| part == b"gpt-oss").context("the architecture")?;
@@ -259,16 +262,16 @@ fn bad_model_files_are_one_sentence() -> Result<()> {
         ("foreign.gguf", &foreign, "gpt-xyz"),
     ];
     for (name, bytes, expected) in rows {
-        let path = desk.folder(name);
+        let path = env.folder(name);
         std::fs::write(&path, bytes)?;
         let path = path.to_str().context("a path in UTF-8")?;
-        let output = desk.run(&["agent", "hello", "--model", path])?;
+        let output = env.run(&["agent", "hello", "--model", path])?;
         assert_eq!(output.status.code(), Some(1), "{name}");
         let report = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
         let report = report.trim();
         assert!(report.contains(expected) && report.lines().count() == 1, "{name}: {report}");
     }
-    let output = desk.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
+    let output = env.run(&["agent", "hello", "--model", "nowhere.gguf"])?;
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr)?.contains("--model nowhere.gguf: no such file"));
     Ok(())
@@ -276,13 +279,13 @@ fn bad_model_files_are_one_sentence() -> Result<()> {
 
 #[test]
 fn context_and_length_limits_are_reported() -> Result<()> {
-    let desk = desk()?;
-    let model = scripted(&desk)?;
+    let env = env()?;
+    let model = scripted(&env)?;
     let long = "word ".repeat(6000);
-    let output = with_model(&desk, &["agent", &long], &model)?.output()?;
+    let output = with_model(&env, &["agent", &long], &model)?.output()?;
     let report = String::from_utf8(output.stderr)? + &String::from_utf8(output.stdout)?;
     assert!(report.contains("tokens and the model was loaded for 4096"), "{report}");
-    let output = with_model(&desk, &["agent", "please loop"], &model)?
+    let output = with_model(&env, &["agent", "please loop"], &model)?
         .env("OPENAGENTS_LLAMA_CONTEXT", "2048")
         .output()?;
     let report = String::from_utf8(output.stdout)? + &String::from_utf8(output.stderr)?;
@@ -329,16 +332,16 @@ fn is_alive(process: u32) -> bool {
 /// The findings are the answer; a small model may only add sentences that a source location confirms.
 #[test]
 fn small_model_makes_no_answer_worse() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     std::fs::write(
-        desk.workspace.join("src/tide.rs"),
+        env.workspace.join("src/tide.rs"),
         "/// Counts the tides of a day.\npub fn count_tides() {}\n",
     )?;
     let question = "Where are the tides counted?";
-    let workspace = desk.workspace.display().to_string();
-    let without = desk.openagents(&["find", question, &workspace, "--json"])?.output()?;
+    let workspace = env.workspace.display().to_string();
+    let without = env.openagents(&["find", question, &workspace, "--json"])?.output()?;
     let without: Value = serde_json::from_slice(&without.stdout)?;
-    let asked = with_model(&desk, &["ask", question, &workspace, "--json"], &small_model()?)?.output()?;
+    let asked = with_model(&env, &["ask", question, &workspace, "--json"], &small_model()?)?.output()?;
     let mut lines = json_lines(&asked.stdout)?;
     let last = lines.pop().context("nothing was printed")?["final"].take();
     ensure!(last["status"] == "complete", "{last}");

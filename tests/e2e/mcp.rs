@@ -1,7 +1,7 @@
 //! `openagents mcp`: another agent starts it and sends requests over standard input and output.
 
 use anyhow::{Context, Result, ensure};
-use openagents_e2e::terminal::{Desk, claude_transcript, codex_rollout};
+use openagents_e2e::terminal::{TestEnv, claude_transcript, codex_rollout};
 use serde_json::{Value, json};
 use std::{
     io::{BufRead, BufReader, Write},
@@ -13,30 +13,30 @@ const FOREIGN_CODEX: &str = "0199a213-81c0-7800-8aa1-000000000001";
 const FOREIGN_CLAUDE: &str = "5f6a3c1e-2f64-4f0e-9c51-0a4c8a1d2e3f";
 
 /// A workspace with one session; two others ran in a folder next to it.
-fn desk() -> Result<Desk> {
+fn env() -> Result<TestEnv> {
     let source = "pub fn follow_redirects(limit: usize) -> bool {\n    limit > 0\n}\n";
-    let desk = Desk::new("proj", &[("src/redirect.rs", source), ("src/proxy.rs", "pub fn proxy() {}\n")])?;
+    let env = TestEnv::new("proj", &[("src/redirect.rs", source), ("src/proxy.rs", "pub fn proxy() {}\n")])?;
     let rollout = |id: &str| format!("codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00-{id}.jsonl");
-    desk.log(&rollout(OURS), &codex_rollout(OURS, &["Tune the marimba"]))?;
-    let elsewhere = desk.workspace.with_file_name("elsewhere");
+    env.log(&rollout(OURS), &codex_rollout(OURS, &["Tune the marimba"]))?;
+    let elsewhere = env.workspace.with_file_name("elsewhere");
     std::fs::create_dir(&elsewhere)?;
     let moved = |lines: Vec<Value>| -> Result<Vec<Value>> {
         let elsewhere = elsewhere.display().to_string();
         let moved = lines.iter().map(|line| line.to_string().replace("WORKSPACE", &elsewhere));
         moved.map(|line| Ok(serde_json::from_str(&line)?)).collect()
     };
-    desk.log(&rollout(FOREIGN_CODEX), &moved(codex_rollout(FOREIGN_CODEX, &["A secret marimba"]))?)?;
+    env.log(&rollout(FOREIGN_CODEX), &moved(codex_rollout(FOREIGN_CODEX, &["A secret marimba"]))?)?;
     let claude = claude_transcript(FOREIGN_CLAUDE, "Another secret marimba", &["a.rs"]);
-    desk.log(&format!("claude/projects/-elsewhere/{FOREIGN_CLAUDE}.jsonl"), &moved(claude)?)?;
-    Ok(desk)
+    env.log(&format!("claude/projects/-elsewhere/{FOREIGN_CLAUDE}.jsonl"), &moved(claude)?)?;
+    Ok(env)
 }
 
-/// The same desk, on which the user allows hosted agents to read past sessions.
-fn open_desk() -> Result<Desk> {
-    let desk = desk()?;
-    let allowed = desk.run(&["privacy", "--allow", "hosted-history"])?;
+/// The same env, on which the user allows hosted agents to read past sessions.
+fn open_desk() -> Result<TestEnv> {
+    let env = env()?;
+    let allowed = env.run(&["privacy", "--allow", "hosted-history"])?;
     ensure!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
-    Ok(desk)
+    Ok(env)
 }
 
 /// An agent's side of the pipe.
@@ -49,8 +49,8 @@ struct Agent {
 
 impl Agent {
     /// Starts the server and completes the handshake.
-    fn start(desk: &Desk, arguments: &[&str]) -> Result<Self> {
-        let mut command = desk.openagents(&[&["mcp"], arguments].concat())?;
+    fn start(env: &TestEnv, arguments: &[&str]) -> Result<Self> {
+        let mut command = env.openagents(&[&["mcp"], arguments].concat())?;
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().context("stdout")?);
@@ -126,8 +126,8 @@ fn names(tools: &[Value]) -> Vec<&str> {
 
 #[test]
 fn mcp_finds_code() -> Result<()> {
-    let desk = desk()?;
-    let mut agent = Agent::start(&desk, &[])?;
+    let env = env()?;
+    let mut agent = Agent::start(&env, &[])?;
     let tools = agent.tools()?;
     assert_eq!(names(&tools), ["find"]);
     assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
@@ -140,14 +140,14 @@ fn mcp_finds_code() -> Result<()> {
     assert_eq!(found["findings"], json!([]));
     assert!(reply.starts_with("**Found:** nothing for “xylophone”; try "), "{reply}");
     agent.end()?;
-    assert!(!desk.folder("home").exists(), "code alone needs no data folder");
+    assert!(!env.folder("home").exists(), "code alone needs no data folder");
     Ok(())
 }
 
 #[test]
 fn mcp_without_history_reaches_no_session() -> Result<()> {
-    let desk = desk()?;
-    let mut agent = Agent::start(&desk, &[])?;
+    let env = env()?;
+    let mut agent = Agent::start(&env, &[])?;
     for tool in ["sessions_search", "session_read", "session.read", "fs.list_dir"] {
         let refused = agent.call(tool, json!({"pattern": "marimba", "sessionId": OURS}))?;
         let message = refused["error"]["message"].as_str().context("an error")?;
@@ -161,8 +161,8 @@ fn mcp_without_history_reaches_no_session() -> Result<()> {
 /// Only the user's switch counts, and it takes effect at once.
 #[test]
 fn mcp_offers_history_only_when_switched_on() -> Result<()> {
-    let desk = desk()?;
-    let mut agent = Agent::start(&desk, &["--history"])?;
+    let env = env()?;
+    let mut agent = Agent::start(&env, &["--history"])?;
     assert_eq!(names(&agent.tools()?), ["find"]);
     let refused = agent.call("session_read", json!({"session_id": OURS}))?;
     assert!(
@@ -172,7 +172,7 @@ fn mcp_offers_history_only_when_switched_on() -> Result<()> {
     let (found, reply) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
     assert!(!format!("{found}{reply}").contains(OURS), "{found}");
 
-    let switch = |how: &str| desk.run(&["privacy", how, "hosted-history"]);
+    let switch = |how: &str| env.run(&["privacy", how, "hosted-history"]);
     assert!(switch("--allow")?.status.success());
     let (read, _) = agent.answer("session_read", json!({"session_id": OURS}))?;
     assert_eq!(read["events"][0]["content"], "Tune the marimba");
@@ -184,10 +184,10 @@ fn mcp_offers_history_only_when_switched_on() -> Result<()> {
 
 #[test]
 fn mcp_reads_sessions_of_its_workspace() -> Result<()> {
-    let desk = open_desk()?;
+    let env = open_desk()?;
     // The workspace is named as an argument, as an agent that runs elsewhere would do.
-    let workspace = desk.workspace.to_str().context("a path that is text")?.to_owned();
-    let mut agent = Agent::start(&desk, &[&workspace, "--history"])?;
+    let workspace = env.workspace.to_str().context("a path that is text")?.to_owned();
+    let mut agent = Agent::start(&env, &[&workspace, "--history"])?;
     assert_eq!(names(&agent.tools()?), ["find", "sessions_search", "session_read"]);
     let (found, reply) = agent.answer("sessions_search", json!({"pattern": "marimba"}))?;
     assert_eq!((&found["matches"][0]["sessionId"], &found["totalMatches"]), (&json!(OURS), &json!(1)));
@@ -203,9 +203,9 @@ fn mcp_reads_sessions_of_its_workspace() -> Result<()> {
 
 #[test]
 fn mcp_reaches_no_other_workspace() -> Result<()> {
-    let desk = open_desk()?;
-    let elsewhere = desk.workspace.with_file_name("elsewhere");
-    let mut agent = Agent::start(&desk, &["--history"])?;
+    let env = open_desk()?;
+    let elsewhere = env.workspace.with_file_name("elsewhere");
+    let mut agent = Agent::start(&env, &["--history"])?;
     for id in [FOREIGN_CODEX, FOREIGN_CLAUDE, &FOREIGN_CODEX[..35], &FOREIGN_CLAUDE[..8]] {
         for provider in [Value::Null, json!("codex"), json!("claude-code")] {
             let arguments =
@@ -233,8 +233,8 @@ fn mcp_reaches_no_other_workspace() -> Result<()> {
 
 #[test]
 fn mcp_names_malformed_argument() -> Result<()> {
-    let desk = open_desk()?;
-    let mut agent = Agent::start(&desk, &["--history"])?;
+    let env = open_desk()?;
+    let mut agent = Agent::start(&env, &["--history"])?;
     let rows = [
         ("find", json!({}), "question is missing"),
         ("find", json!({"question": 7}), "question: 7 is not a string"),
@@ -269,9 +269,9 @@ fn mcp_names_malformed_argument() -> Result<()> {
 
 #[test]
 fn mcp_refuses_non_workspace() -> Result<()> {
-    let desk = desk()?;
+    let env = env()?;
     for (path, expected) in [("/", "too wide"), ("missing", "does not exist")] {
-        let output = desk.run(&["mcp", path])?;
+        let output = env.run(&["mcp", path])?;
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), &[][..]));
         assert!(String::from_utf8_lossy(&output.stderr).contains(expected), "{path}");
     }

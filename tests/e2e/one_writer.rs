@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::{
-    agent_turn::{agent, desk},
+    agent_turn::{agent, env},
     openai,
     server::{Client, Server},
-    terminal::{Desk, json_lines, wait_until},
+    terminal::{TestEnv, json_lines, wait_until},
 };
 use serde_json::{Value, json};
 use std::{
@@ -104,18 +104,18 @@ fn follow(mut command: Running, last: &'static str) -> Receiver<Result<Vec<u64>>
     receiver
 }
 
-fn serve(desk: &Desk) -> Result<Server> {
-    Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)
+fn serve(env: &TestEnv) -> Result<Server> {
+    Server::start(env.openagents(&["serve", "--port", "0", "--json"])?)
 }
 
 #[tokio::test]
 async fn command_shares_a_session_with_the_app() -> Result<()> {
-    let (desk, (model, gate)) = (desk()?, held_model()?);
-    let app = serve(&desk)?;
+    let (env, (model, gate)) = (env()?, held_model()?);
+    let app = serve(&env)?;
     let mut command =
-        Running::start(agent(&desk, &model.base_url(), "What is it?", &["--temperature", "0", "--json"])?)?;
+        Running::start(agent(&env, &model.base_url(), "What is it?", &["--temperature", "0", "--json"])?)?;
     let session = command.next()?["sessionId"].as_str().context("a session id")?.to_owned();
-    let attach = Running::start(desk.openagents(&["attach", "--json", &session])?)?;
+    let attach = Running::start(env.openagents(&["attach", "--json", &session])?)?;
     let attached = follow(attach, "README.md");
 
     // The prompt waits behind the command's turn.
@@ -130,7 +130,7 @@ async fn command_shares_a_session_with_the_app() -> Result<()> {
     assert_eq!(model.asked()[0].body["temperature"].as_f64(), Some(0.0));
 
     let numbers = attached.recv()??;
-    let stored = openagents_bridge::open_store(&desk.folder("home"))?.updates_after(&session, 0, 1_000)?;
+    let stored = openagents_bridge::open_store(&env.folder("home"))?.updates_after(&session, 0, 1_000)?;
     assert_eq!(
         stored.iter().map(|row| row.seq).collect::<Vec<_>>(),
         (1..=stored.len() as u64).collect::<Vec<_>>()
@@ -141,12 +141,12 @@ async fn command_shares_a_session_with_the_app() -> Result<()> {
 
 #[test]
 fn commands_share_a_temporary_bridge() -> Result<()> {
-    let desk = desk()?;
-    let commands = (0..4).map(|_| Running::start(desk.openagents(&["explore", "--json"])?));
+    let env = env()?;
+    let commands = (0..4).map(|_| Running::start(env.openagents(&["explore", "--json"])?));
     let commands = commands.collect::<Result<Vec<_>>>()?;
     let ends = commands.into_iter().map(Running::end).collect::<Result<Vec<_>>>()?;
     ends.iter().for_each(|end| assert_eq!(end["status"], "complete", "{end}"));
-    let home = desk.folder("home");
+    let home = env.folder("home");
     wait_until("the bridge ends", || openagents_bridge::running(&home).is_none())?;
     let sessions = openagents_bridge::open_store(&home)?.sessions(10, None, None, false)?;
     assert_eq!(sessions.len(), ends.len());
@@ -155,13 +155,13 @@ fn commands_share_a_temporary_bridge() -> Result<()> {
 
 #[tokio::test]
 async fn serve_takes_over_after_the_running_turn() -> Result<()> {
-    let (desk, (model, gate)) = (desk()?, held_model()?);
-    let home = desk.folder("home");
-    let mut command = Running::start(agent(&desk, &model.base_url(), "What is it?", &["--json"])?)?;
+    let (env, (model, gate)) = (env()?, held_model()?);
+    let home = env.folder("home");
+    let mut command = Running::start(agent(&env, &model.base_url(), "What is it?", &["--json"])?)?;
     let session = command.next()?["sessionId"].as_str().context("a session id")?.to_owned();
     let temporary = openagents_bridge::running(&home).context("the temporary bridge")?;
 
-    let app = desk.openagents(&["serve", "--port", "0", "--json"])?;
+    let app = env.openagents(&["serve", "--port", "0", "--json"])?;
     let app = std::thread::spawn(move || Server::start(app));
     let mut client = Client::beside(&home, "test").await?;
     let list = client.request("session/list", json!({})).await?;

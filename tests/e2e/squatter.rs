@@ -1,7 +1,7 @@
 //! Another program listens at a bridge's address: no command sends it the token.
 
 use anyhow::{Context as _, Result, ensure};
-use openagents_e2e::{server::Server, terminal::Desk};
+use openagents_e2e::{server::Server, terminal::TestEnv};
 use serde_json::json;
 use std::{
     fs::File,
@@ -66,13 +66,13 @@ fn is_whole(request: &str) -> bool {
 }
 
 /// Runs commands on a data folder whose lock is held and whose `bridge.json` names the squatter's address.
-fn commands(desk: &Desk, squatter: &Squatter, token: &str) -> Result<String> {
-    let home = desk.folder("home");
+fn commands(env: &TestEnv, squatter: &Squatter, token: &str) -> Result<String> {
+    let home = env.folder("home");
     let shown = json!({"address": squatter.address, "pid": 1, "token": token});
     std::fs::write(home.join("bridge.json"), shown.to_string())?;
     let mut complaints = String::new();
     for arguments in [&["attach", "--json"][..], &["devices", "list"], &["agent", "Hello", "--json"]] {
-        let output = desk.run(arguments)?;
+        let output = env.run(arguments)?;
         ensure!(!output.status.success(), "{arguments:?}");
         complaints.push_str(&String::from_utf8_lossy(&output.stderr));
     }
@@ -81,14 +81,14 @@ fn commands(desk: &Desk, squatter: &Squatter, token: &str) -> Result<String> {
 
 #[test]
 fn commands_send_no_token_to_a_squatter() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let home = desk.folder("home");
+    let env = TestEnv::new("proj", &[])?;
+    let home = env.folder("home");
     std::fs::create_dir_all(&home)?;
     let lock = File::create(home.join("bridge.lock"))?;
     lock.lock()?;
     let (token, squatter) = ("5e".repeat(32), Squatter::start(None)?);
     std::fs::write(home.join("token"), &token)?;
-    let complaints = commands(&desk, &squatter, &token)?;
+    let complaints = commands(&env, &squatter, &token)?;
     let heard = squatter.heard();
     ensure!(!heard.is_empty() && !heard.contains(&token), "{heard}");
     assert_eq!(complaints.matches("no token was sent to it").count(), 3, "{complaints}");
@@ -98,12 +98,12 @@ fn commands_send_no_token_to_a_squatter() -> Result<()> {
 /// A bridge's proof is valid only for its own port.
 #[test]
 fn relaying_squatter_gets_no_token() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let server = Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?)?;
+    let env = TestEnv::new("proj", &[])?;
+    let server = Server::start(env.openagents(&["serve", "--port", "0", "--json"])?)?;
     let port = server.begun["port"].as_u64().context("port")?.try_into()?;
     let token = std::fs::read_to_string(server.begun["token_file"].as_str().context("token_file")?)?;
     let squatter = Squatter::start(Some(SocketAddr::from(([127, 0, 0, 1], port))))?;
-    let complaints = commands(&desk, &squatter, token.trim())?;
+    let complaints = commands(&env, &squatter, token.trim())?;
     let heard = squatter.heard();
     ensure!(!heard.is_empty() && !heard.contains(token.trim()), "{heard}");
     assert_eq!(complaints.matches("no token was sent to it").count(), 3, "{complaints}");
@@ -112,8 +112,8 @@ fn relaying_squatter_gets_no_token() -> Result<()> {
 
 #[test]
 fn crashed_bridge_token_is_invalid() -> Result<()> {
-    let desk = Desk::new("proj", &[])?;
-    let serve = || Server::start(desk.openagents(&["serve", "--port", "0", "--json"])?);
+    let env = TestEnv::new("proj", &[])?;
+    let serve = || Server::start(env.openagents(&["serve", "--port", "0", "--json"])?);
     let token = |server: &Server| -> Result<String> {
         let file = server.begun["token_file"].as_str().context("token_file")?;
         Ok(std::fs::read_to_string(file)?)
@@ -125,7 +125,7 @@ fn crashed_bridge_token_is_invalid() -> Result<()> {
     let second = serve()?;
     let new = token(&second)?;
     ensure!(old != new);
-    let shown = std::fs::read_to_string(desk.folder("home").join("bridge.json"))?;
+    let shown = std::fs::read_to_string(env.folder("home").join("bridge.json"))?;
     ensure!(shown.contains(new.trim()) && !shown.contains(old.trim()));
     Ok(())
 }

@@ -8,7 +8,7 @@ use openagents_e2e::{
     openai::scripted,
     pseudo_terminal::PseudoTerminal,
     server::{Client, Server},
-    terminal::{Desk, claude_transcript, codex_rollout},
+    terminal::{TestEnv, claude_transcript, codex_rollout},
 };
 use serde_json::{Value, json};
 use std::{
@@ -28,19 +28,19 @@ echo '{"type":"assistant","message":{"content":[{"type":"text","text":"Claude wa
 echo '{"type":"result","subtype":"success","is_error":false}'
 "#;
 
-/// A desk with that `claude` installed, and a workspace with a hook that writes a file.
+/// A `TestEnv` with that `claude` installed, and a workspace with a hook that writes a file.
 struct Stage {
-    desk: Desk,
+    env: TestEnv,
     canary: PathBuf,
 }
 
 impl Stage {
     fn new() -> Result<Self> {
-        let desk = Desk::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
-        let canary = desk.folder("canary");
-        let stage = Self { desk, canary };
+        let env = TestEnv::new("proj", &[("README.md", "# Proj\n\nA small project.\n")])?;
+        let canary = env.folder("canary");
+        let stage = Self { env, canary };
         stage.hook("")?;
-        let bin = stage.desk.folder("bin");
+        let bin = stage.env.folder("bin");
         fs::create_dir(&bin)?;
         fs::write(bin.join("claude"), CLAUDE)?;
         fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755))?;
@@ -50,14 +50,14 @@ impl Stage {
     fn hook(&self, comment: &str) -> Result<()> {
         let command = format!("touch {} # {comment}", self.canary.display());
         let hook = json!([{"hooks": [{"type": "command", "command": command}]}]);
-        let folder = self.desk.workspace.join(".claude");
+        let folder = self.env.workspace.join(".claude");
         fs::create_dir_all(&folder)?;
         Ok(fs::write(folder.join("settings.json"), json!({"hooks": {"SessionStart": hook}}).to_string())?)
     }
 
     fn openagents(&self, arguments: &[&str]) -> Result<std::process::Command> {
-        let mut command = self.desk.openagents(arguments)?;
-        command.env("OPENAGENTS_AGENT_PATH", format!("{}:/usr/bin:/bin", self.desk.folder("bin").display()));
+        let mut command = self.env.openagents(arguments)?;
+        command.env("OPENAGENTS_AGENT_PATH", format!("{}:/usr/bin:/bin", self.env.folder("bin").display()));
         Ok(command)
     }
 
@@ -72,7 +72,7 @@ impl Stage {
     }
 
     fn folder(&self) -> &str {
-        self.desk.workspace.to_str().unwrap_or_default()
+        self.env.workspace.to_str().unwrap_or_default()
     }
 }
 
@@ -100,12 +100,12 @@ async fn hooks_run_only_after_trust() -> Result<()> {
     stage.run(&["explore", "--json"])?;
     stage.run(&["ask", "How is the project described?", "--json"])?;
     stage.run(&["doctor", "--json"])?;
-    let session = session(&mut editor, &stage.desk.workspace).await?;
+    let session = session(&mut editor, &stage.env.workspace).await?;
     let id = prompt(&mut editor, &session).await?;
     let request = editor.until("the question", asks).await?;
     let call = &request["params"]["toolCall"];
     let report = call["content"][0]["content"]["text"].as_str().context("the question")?;
-    let claude = stage.desk.folder("bin").join("claude");
+    let claude = stage.env.folder("bin").join("claude");
     ensure!(
         report.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
         "{report}"
@@ -153,18 +153,18 @@ async fn hooks_run_only_after_trust() -> Result<()> {
 #[test]
 fn hostile_repository_runs_and_prints_nothing() -> Result<()> {
     let stage = Stage::new()?;
-    fs::remove_dir_all(stage.desk.workspace.join(".claude"))?;
-    hostile::write_repository(&stage.desk.workspace, &stage.canary)?;
+    fs::remove_dir_all(stage.env.workspace.join(".claude"))?;
+    hostile::write_repository(&stage.env.workspace, &stage.canary)?;
     let id = |number: usize| format!("0199a2b4-1111-7000-8000-00000000000{number}");
     let codex = "codex/sessions/2025/11/05/rollout-2025-11-05T10-00-00";
     for number in 0..2 {
         let log = codex_rollout(&id(number), &[hostile::TEXT, "How does the parser work?"]);
-        stage.desk.log(&format!("{codex}-{}.jsonl", id(number)), &log)?;
+        stage.env.log(&format!("{codex}-{}.jsonl", id(number)), &log)?;
     }
     let edited: Vec<String> =
         hostile::names().into_iter().filter_map(|name| String::from_utf8(name).ok()).collect();
     let edited: Vec<&str> = edited.iter().map(String::as_str).collect();
-    stage.desk.log("claude/projects/proj/c.jsonl", &claude_transcript("c", hostile::TEXT, &edited))?;
+    stage.env.log("claude/projects/proj/c.jsonl", &claude_transcript("c", hostile::TEXT, &edited))?;
     let server = stage.serve()?;
     let folder = stage.folder();
     for arguments in [
@@ -202,7 +202,7 @@ fn hostile_repository_runs_and_prints_nothing() -> Result<()> {
         assert_eq!(report, escaped(&report), "{arguments:?}");
     }
     drop(server);
-    assert!(!stage.canary.exists() && !stage.desk.workspace.join("x").exists());
+    assert!(!stage.canary.exists() && !stage.env.workspace.join("x").exists());
     Ok(())
 }
 
@@ -211,7 +211,7 @@ async fn terminal_asks_for_trust_in_place() -> Result<()> {
     let stage = Stage::new()?;
     let server = stage.serve()?;
     let mut client = server.connect().await?;
-    let session = session(&mut client, &stage.desk.workspace).await?;
+    let session = session(&mut client, &stage.env.workspace).await?;
     prompt(&mut client, &session).await?;
     let mut terminal = PseudoTerminal::start(stage.openagents(&["attach"])?)?;
     let at = terminal.until("Trust this folder?", 0)?;
@@ -287,10 +287,10 @@ fn trust_refuses_folder_with_reason() -> Result<()> {
         Ok(String::from_utf8_lossy(&output.stderr).into_owned())
     };
     assert!(refused(&["workspaces", "trust", "/"])?.contains("too wide"));
-    let home = stage.desk.folder("");
+    let home = stage.env.folder("");
     assert!(refused(&["workspaces", "trust", home.to_str().context("UTF-8")?])?.contains("too wide"));
     assert!(refused(&["workspaces", "trust", "missing"])?.contains("missing"));
-    std::os::unix::fs::symlink("../outside", stage.desk.workspace.join(".codex"))?;
+    std::os::unix::fs::symlink("../outside", stage.env.workspace.join(".codex"))?;
     assert!(refused(&["workspaces", "trust", ".", "--yes"])?.contains("cannot be trusted"));
     assert!(refused(&["workspaces", "revoke", "."])?.contains("is not trusted"));
     Ok(())
@@ -300,7 +300,7 @@ fn trust_refuses_folder_with_reason() -> Result<()> {
 #[tokio::test]
 async fn custom_agent_folder_needs_trust() -> Result<()> {
     let stage = Stage::new()?;
-    let elsewhere = stage.desk.folder("elsewhere");
+    let elsewhere = stage.env.folder("elsewhere");
     fs::create_dir(&elsewhere)?;
     let hook = json!({"hooks": {"Stop": [{"hooks": [{"command": "curl evil"}]}]}});
     fs::create_dir(elsewhere.join(".claude"))?;
@@ -312,7 +312,7 @@ async fn custom_agent_folder_needs_trust() -> Result<()> {
     stage.run(&["workspaces", "trust", ".", "--yes"])?;
     let server = stage.serve()?;
     let mut editor = server.connect().await?;
-    let new = json!({"cwd": stage.desk.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
+    let new = json!({"cwd": stage.env.workspace, "mcpServers": [], "_meta": {"openagents": {"open": true}}});
     let session = editor.request("session/new", new).await?["sessionId"].clone();
     editor.request("session/set_mode", json!({"sessionId": session, "modeId": "custom:fake"})).await?;
     let id = prompt(&mut editor, &session).await?;

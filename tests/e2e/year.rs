@@ -23,9 +23,9 @@ const SEARCHED: usize = 61;
 /// The expected result of the list and the search for a session.
 #[derive(Debug, Default)]
 struct Kept {
-    /// The words of its own prompts, except those that were taken back.
+    /// The words of its own prompts, except those that were undone.
     said: Vec<String>,
-    taken_back: Vec<String>,
+    undone: Vec<String>,
     /// The number of prompts inherited from the session that it continues.
     inherited: u64,
     archived: bool,
@@ -61,7 +61,7 @@ fn year_of_history_is_listed_and_found_once() -> Result<()> {
         }
         for (id, kept) in year.book.iter().step_by(SEARCHED) {
             for (words, expected) in
-                [(&kept.said, BTreeSet::from([id.as_str()])), (&kept.taken_back, BTreeSet::new())]
+                [(&kept.said, BTreeSet::from([id.as_str()])), (&kept.undone, BTreeSet::new())]
             {
                 for word in words {
                     let found = run(&["sessions", "search", word, "--all", "--json"])?;
@@ -153,10 +153,8 @@ impl Year {
             said: said.iter().map(|turn| turn.word.clone()).collect(),
             ..Kept::default()
         };
-        let without = |said: &[&Turn], taken_back: &Turn| Kept {
-            taken_back: vec![taken_back.word.clone()],
-            ..keep(said)
-        };
+        let without =
+            |said: &[&Turn], undone: &Turn| Kept { undone: vec![undone.word.clone()], ..keep(said) };
         let fork = |said: &[&Turn], of: &str, inherited| Kept {
             inherited,
             continues: Some(of.to_owned()),
@@ -338,7 +336,7 @@ impl Year {
         Ok(())
     }
 
-    /// `after` follows once the last of `turns` has been taken back.
+    /// `after` follows once the last of `turns` has been undone.
     fn gemini(&mut self, id: &str, file: &str, turns: &[&Turn], after: &[&Turn], kept: Kept) -> Result<()> {
         let message = |turn: &Turn, kind: &str, text: &str| json!({"id": format!("{}-{kind}", turn.word), "timestamp": turn.time(), "type": kind, "content": text});
         let both =

@@ -64,7 +64,7 @@ export class Fixture {
     return path;
   }
 
-  /** Adds a session of Claude Code whose second turn was taken back, and a branch of it. */
+  /** Adds a session of Claude Code whose second turn was undone, and a branch of it. */
   async rewound(id, branch) {
     const projects = join(this.claude, 'projects', this.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
     const at = (minute) => new Date(Date.now() - 7_200_000 + minute * 60_000).toISOString();

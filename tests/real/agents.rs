@@ -2,7 +2,7 @@
 //! happens to their folders. `scripts/peers.sh` installs them and runs these tests.
 
 use anyhow::{Context as _, Result, ensure};
-use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
+use openagents_e2e::{peers::Peers, server::Client, terminal::TestEnv};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 use std::{
@@ -24,11 +24,11 @@ struct Agent {
     programs: &'static [&'static str],
     /// Whether it runs commands in a read-only sandbox without asking, and asks before leaving the sandbox.
     has_sandbox: bool,
-    /// Where it keeps sessions: folders below the desk.
+    /// Where it keeps sessions: folders below `TestEnv`.
     keeps: &'static [&'static str],
     /// The database that holds sessions instead, and two of its tables; each row's id and data are compared.
     database: Option<(&'static str, [&'static str; 2])>,
-    /// Its settings files, as paths below the desk.
+    /// Its settings files, as paths below `TestEnv`.
     settings: &'static [&'static str],
 }
 
@@ -112,22 +112,22 @@ struct Scene {
 
 impl Scene {
     async fn open(agent: Agent) -> Result<Self> {
-        let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
-        fs::create_dir(desk.folder("outside"))?;
+        let env = TestEnv::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
+        fs::create_dir(env.folder("outside"))?;
         let (port, connections) = listen()?;
-        let script = desk.folder("canaries.json");
-        fs::write(&script, canaries(&desk, port).to_string())?;
+        let script = env.folder("canaries.json");
+        fs::write(&script, canaries(&env, port).to_string())?;
         let script = script.to_str().context("a path that is text")?.to_owned();
-        let peers = Peers::with_programs(desk, agent.programs, &script)?;
+        let peers = Peers::with_programs(env, agent.programs, &script)?;
         let mut client = peers
             .server
             .connect_as(json!({"protocolVersion": 1,
                 "clientInfo": {"name": "test", "title": "Desktop", "version": "1"},
                 "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}}))
             .await?;
-        client.trust(&peers.desk.workspace).await?;
+        client.trust(&peers.env.workspace).await?;
         found(&mut client, agent).await?;
-        let session = new_session(&mut client, agent, &peers.desk.workspace).await?;
+        let session = new_session(&mut client, agent, &peers.env.workspace).await?;
         Ok(Self { agent, peers, client, session, connections })
     }
 
@@ -168,8 +168,8 @@ impl Scene {
 
     fn has_sung(&self, canary: Canary) -> bool {
         match canary {
-            Canary::Inside => self.peers.desk.workspace.join("canary.txt").exists(),
-            Canary::Outside => self.peers.desk.folder("outside/canary.txt").exists(),
+            Canary::Inside => self.peers.env.workspace.join("canary.txt").exists(),
+            Canary::Outside => self.peers.env.folder("outside/canary.txt").exists(),
             Canary::Socket => self.connections.load(Ordering::SeqCst) > 0,
         }
     }
@@ -226,7 +226,7 @@ fn listen() -> Result<(u16, Arc<AtomicUsize>)> {
 
 /// Returns a model script for each canary, by name: `Inside`, and `InsideAsking` for Codex, which has to ask before
 /// leaving its sandbox.
-fn canaries(desk: &Desk, port: u16) -> Value {
+fn canaries(env: &TestEnv, port: u16) -> Value {
     // Some agents ask the model whether a command needs the user's approval: the script says that none does.
     let classifier = json!({"when_offered": "respond_in_schema", "sticky": true,
         "tool_calls": [{"name": "respond_in_schema", "arguments": {"shouldBlock": false}}]});
@@ -234,11 +234,11 @@ fn canaries(desk: &Desk, port: u16) -> Value {
     for canary in CANARIES {
         let command = match canary {
             Canary::Inside => "echo canary > canary.txt".to_owned(),
-            Canary::Outside => format!("echo canary > {}", desk.folder("outside/canary.txt").display()),
+            Canary::Outside => format!("echo canary > {}", env.folder("outside/canary.txt").display()),
             Canary::Socket => format!("bash -c 'echo canary > /dev/tcp/127.0.0.1/{port}'"),
         };
         let mut arguments = json!({
-            "description": "Sing", "directory": desk.workspace, "dir_path": desk.workspace, "timeout": 20_000,
+            "description": "Sing", "directory": env.workspace, "dir_path": env.workspace, "timeout": 20_000,
             "is_background": false,
         });
         for (name, asks) in [(format!("{canary:?}"), false), (format!("{canary:?}Asking"), true)] {
@@ -287,11 +287,11 @@ async fn no_command_runs_unasked(agent: Agent) -> Result<()> {
 }
 
 /// Returns the sessions that an agent keeps, by name: files and database rows.
-fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
-    let mut kept = files(desk, agent.keeps)?;
+fn kept(env: &TestEnv, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut kept = files(env, agent.keeps)?;
     kept.retain(|_, bytes| is_of_session(bytes));
     if let Some((path, tables)) = agent.database {
-        let path = desk.folder(path);
+        let path = env.folder(path);
         let database = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         for table in tables {
             let mut rows = database.prepare(&format!("SELECT id, data FROM {table}"))?;
@@ -306,9 +306,9 @@ fn kept(desk: &Desk, agent: Agent) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     Ok(kept)
 }
 
-fn files(desk: &Desk, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+fn files(env: &TestEnv, folders: &[&str]) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
-    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| desk.folder(folder)).collect();
+    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| env.folder(folder)).collect();
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
             for entry in fs::read_dir(&path)? {
@@ -336,11 +336,11 @@ fn check_kept(
 ) -> Result<()> {
     let agent = scene.agent;
     ensure!(
-        files(&scene.peers.desk, agent.settings)? == *settings,
+        files(&scene.peers.env, agent.settings)? == *settings,
         "{when}: the settings of {} changed",
         agent.mode
     );
-    let now = kept(&scene.peers.desk, agent)?;
+    let now = kept(&scene.peers.env, agent)?;
     for (path, bytes) in before {
         let bytes_now = now.get(path).with_context(|| format!("{when}: {} is gone", path.display()))?;
         ensure!(bytes_now.starts_with(bytes), "{when}: {} lost what was in it", path.display());
@@ -352,10 +352,10 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
     scene.turn("Nothing", "reject_once", None).await?;
     scene.close().await?;
-    let settings = files(&scene.peers.desk, agent.settings)?;
-    let before = kept(&scene.peers.desk, agent)?;
+    let settings = files(&scene.peers.env, agent.settings)?;
+    let before = kept(&scene.peers.env, agent)?;
     let first = scene.session.clone();
-    scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
+    scene.session = new_session(&mut scene.client, agent, &scene.peers.env.workspace.clone()).await?;
     scene.turn("Nothing", "reject_once", None).await?;
     check_kept(&scene, &before, &settings, "after a new session")?;
     scene.close().await?;
@@ -364,7 +364,7 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     check_kept(&scene, &before, &settings, "after the first session was continued")?;
     scene.close().await?;
     // A separate start, which is when some agents clean up.
-    scene.session = new_session(&mut scene.client, agent, &scene.peers.desk.workspace.clone()).await?;
+    scene.session = new_session(&mut scene.client, agent, &scene.peers.env.workspace.clone()).await?;
     scene.turn("Nothing", "reject_once", None).await?;
     check_kept(&scene, &before, &settings, "after the next start")?;
     scene.peers.end()

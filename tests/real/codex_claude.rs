@@ -38,23 +38,23 @@ const CLAUDE_CODE: Agent = Agent {
 };
 
 /// Two clients of one session: the first asks, the second answers.
-struct Desk {
+struct SharedSession {
     peers: Peers,
     first: Client,
     second: Client,
     session: Value,
 }
 
-impl Desk {
+impl SharedSession {
     async fn open(agent: Agent, second: Client, peers: Peers) -> Result<Self> {
         let mut first = connect(&peers.server, "Desktop", true).await?;
         let mut second = second;
         let made =
-            first.request("session/new", json!({"cwd": peers.desk.workspace, "mcpServers": []})).await?;
+            first.request("session/new", json!({"cwd": peers.env.workspace, "mcpServers": []})).await?;
         let session = made["sessionId"].clone();
         let mode = json!({"sessionId": session, "modeId": agent.mode});
         first.request("session/set_mode", mode).await?;
-        first.trust(&peers.desk.workspace).await?;
+        first.trust(&peers.env.workspace).await?;
         second.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await?;
         Ok(Self { peers, first, second, session })
     }
@@ -88,7 +88,7 @@ impl Desk {
     }
 
     fn file(&self, agent: Agent) -> Option<String> {
-        std::fs::read_to_string(self.peers.desk.workspace.join(agent.file)).ok()
+        std::fs::read_to_string(self.peers.env.workspace.join(agent.file)).ok()
     }
 }
 
@@ -132,98 +132,98 @@ fn diff(client: &Client, file: &str) -> Result<Value> {
 async fn an_approval_from_the_second_client_lets_it_edit(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let second = connect(&peers.server, "Phone", true).await?;
-    let mut desk = Desk::open(agent, second, peers).await?;
-    let prompt = desk.prompt(agent.script).await?;
-    let asked = desk.asked().await?;
+    let mut shared = SharedSession::open(agent, second, peers).await?;
+    let prompt = shared.prompt(agent.script).await?;
+    let asked = shared.asked().await?;
     assert_eq!(asked["agent"], agent.name);
-    assert_eq!(desk.file(agent), None, "it was written before anybody allowed it");
-    desk.answer(&asked, "allow_once").await?;
-    assert_eq!(desk.ended(prompt).await?, "end_turn");
-    assert_eq!(desk.file(agent).as_deref(), Some(agent.text));
-    for client in [&desk.first, &desk.second] {
+    assert_eq!(shared.file(agent), None, "it was written before anybody allowed it");
+    shared.answer(&asked, "allow_once").await?;
+    assert_eq!(shared.ended(prompt).await?, "end_turn");
+    assert_eq!(shared.file(agent).as_deref(), Some(agent.text));
+    for client in [&shared.first, &shared.second] {
         assert_eq!(diff(client, agent.file)?["newText"], agent.text);
     }
     let shown: Vec<Value> =
-        desk.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
+        shared.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
     let answered = shown.iter().map(approval).find(|approval| approval["state"] == "answered");
     assert_eq!(answered.context("the first client is told")?["by"], "Phone");
-    desk.peers.end()
+    shared.peers.end()
 }
 
 async fn an_editor_that_knows_only_the_protocol_answers_too(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let second = connect(&peers.server, "Editor", false).await?;
-    let mut desk = Desk::open(agent, second, peers).await?;
-    let prompt = desk.prompt(agent.script).await?;
+    let mut shared = SharedSession::open(agent, second, peers).await?;
+    let prompt = shared.prompt(agent.script).await?;
     let asked = |frame: &Value| frame["method"] == "session/request_permission";
-    let request = desk.second.until("a permission", asked).await?;
+    let request = shared.second.until("a permission", asked).await?;
     let chosen = json!({"outcome": "selected", "optionId": option(&request["params"], "allow_once")?});
-    desk.second.respond(&request["id"], json!({"outcome": chosen})).await?;
-    assert_eq!(desk.ended(prompt).await?, "end_turn");
-    assert_eq!(desk.file(agent).as_deref(), Some(agent.text));
-    desk.peers.end()
+    shared.second.respond(&request["id"], json!({"outcome": chosen})).await?;
+    assert_eq!(shared.ended(prompt).await?, "end_turn");
+    assert_eq!(shared.file(agent).as_deref(), Some(agent.text));
+    shared.peers.end()
 }
 
 async fn a_rejection_leaves_the_file_alone(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let second = connect(&peers.server, "Phone", true).await?;
-    let mut desk = Desk::open(agent, second, peers).await?;
-    let prompt = desk.prompt(agent.script).await?;
-    let asked = desk.asked().await?;
-    desk.answer(&asked, "reject_once").await?;
-    let reason = desk.ended(prompt).await?;
+    let mut shared = SharedSession::open(agent, second, peers).await?;
+    let prompt = shared.prompt(agent.script).await?;
+    let asked = shared.asked().await?;
+    shared.answer(&asked, "reject_once").await?;
+    let reason = shared.ended(prompt).await?;
     // Codex ends the turn; Claude Code continues without the file.
     assert!(["end_turn", "cancelled"].iter().any(|expected| reason == *expected), "{reason}");
-    assert_eq!(desk.file(agent), None);
+    assert_eq!(shared.file(agent), None);
     // The session can continue.
-    let prompt = desk.prompt("done").await?;
-    assert_eq!(desk.ended(prompt).await?, "end_turn");
-    desk.peers.end()
+    let prompt = shared.prompt("done").await?;
+    assert_eq!(shared.ended(prompt).await?, "end_turn");
+    shared.peers.end()
 }
 
 async fn a_cancel_ends_it(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let second = connect(&peers.server, "Phone", true).await?;
-    let mut desk = Desk::open(agent, second, peers).await?;
+    let mut shared = SharedSession::open(agent, second, peers).await?;
     // Cancelled in the middle of an answer, from the other client.
-    let prompt = desk.prompt("long-stream").await?;
+    let prompt = shared.prompt("long-stream").await?;
     let speaks = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk";
-    desk.second.until("its first words", speaks).await?;
-    desk.second.notify("session/cancel", json!({"sessionId": desk.session})).await?;
-    assert_eq!(desk.ended(prompt).await?, "cancelled");
+    shared.second.until("its first words", speaks).await?;
+    shared.second.notify("session/cancel", json!({"sessionId": shared.session})).await?;
+    assert_eq!(shared.ended(prompt).await?, "cancelled");
     // Cancelled while the turn waits for an answer.
-    let prompt = desk.prompt(agent.script).await?;
-    let asked = desk.asked().await?;
-    desk.first.notify("session/cancel", json!({"sessionId": desk.session})).await?;
-    assert_eq!(desk.ended(prompt).await?, "cancelled");
+    let prompt = shared.prompt(agent.script).await?;
+    let asked = shared.asked().await?;
+    shared.first.notify("session/cancel", json!({"sessionId": shared.session})).await?;
+    assert_eq!(shared.ended(prompt).await?, "cancelled");
     let expired =
         |frame: &Value| approval(frame)["id"] == asked["id"] && approval(frame)["state"] == "expired";
-    desk.second.until("the end of the approval", expired).await?;
-    assert_eq!(desk.file(agent), None);
-    desk.peers.end()
+    shared.second.until("the end of the approval", expired).await?;
+    assert_eq!(shared.file(agent), None);
+    shared.peers.end()
 }
 
 /// Runs without the adapter that speaks ACP for the agent.
 async fn its_command_line_answers_where_there_is_no_adapter(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs[..1])?;
     let second = connect(&peers.server, "Phone", true).await?;
-    let mut desk = Desk::open(agent, second, peers).await?;
+    let mut shared = SharedSession::open(agent, second, peers).await?;
     for script in ["list-and-read", "done"] {
-        let prompt = desk.prompt(script).await?;
-        assert_eq!(desk.ended(prompt).await?, "end_turn", "{script}");
+        let prompt = shared.prompt(script).await?;
+        assert_eq!(shared.ended(prompt).await?, "end_turn", "{script}");
     }
     let shown: Vec<Value> =
-        desk.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
+        shared.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
     let updates: Vec<&Value> = shown.iter().map(|frame| &frame["params"]["update"]).collect();
     let reply: String = updates.iter().filter_map(|update| update["content"]["text"].as_str()).collect();
     ensure!(reply.contains("Listed the folder and read README.md."), "{reply}");
     let ended =
         |update: &&&Value| update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed";
     ensure!(updates.iter().filter(ended).count() >= 2, "two tools ran");
-    let prompt = desk.prompt("long-stream").await?;
-    desk.first.notify("session/cancel", json!({"sessionId": desk.session})).await?;
-    assert_eq!(desk.ended(prompt).await?, "cancelled");
-    desk.peers.end()
+    let prompt = shared.prompt("long-stream").await?;
+    shared.first.notify("session/cancel", json!({"sessionId": shared.session})).await?;
+    assert_eq!(shared.ended(prompt).await?, "cancelled");
+    shared.peers.end()
 }
 
 async fn doctor_hears_what_it_supports(agent: Agent) -> Result<()> {

@@ -7,7 +7,7 @@ use openagents_core::model::{
     LanguageModel as _, Message, ModelError, ModelEvent, ModelRequest, StopReason, ToolSpec, Usage,
 };
 use openagents_e2e::{
-    agent_turn::{LIST, agent, calls, desk, of_kind, turn},
+    agent_turn::{LIST, agent, calls, env, of_kind, turn},
     gptoss::{self, Script},
     llama_server::LlamaServer,
 };
@@ -17,14 +17,14 @@ use tokio_util::sync::CancellationToken;
 /// No chain of thought reaches a client, whether the server separates it from the content or not.
 #[test]
 fn gpt_oss_server_calls_tools_and_keeps_thoughts() -> Result<()> {
-    let desk = desk()?;
-    let (model, template) = (desk.folder("scripted.gguf"), desk.folder("template.jinja"));
+    let env = env()?;
+    let (model, template) = (env.folder("scripted.gguf"), env.folder("template.jinja"));
     let script = Script::explorer();
     gptoss::write_model(&model, &script)?;
     std::fs::write(&template, gptoss::CHAT_TEMPLATE)?;
     let template = template.to_str().context("a path in UTF-8")?;
     let server = LlamaServer::with(&model, &["--chat-template-file", template])?;
-    let (updates, last) = turn(agent(&desk, &server.base_url(), LIST, &["--json"])?)?;
+    let (updates, last) = turn(agent(&env, &server.base_url(), LIST, &["--json"])?)?;
     let called = calls(&updates);
     ensure!(called.len() == 1, "{called:?} {last}");
     assert_eq!((called[0].0.as_str(), called[0].2.as_str()), ("fs.list_dir", "completed"));
@@ -34,7 +34,7 @@ fn gpt_oss_server_calls_tools_and_keeps_thoughts() -> Result<()> {
 
     let careless =
         LlamaServer::with(&model, &["--chat-template-file", template, "--reasoning-format", "none"])?;
-    let (updates, last) = turn(agent(&desk, &careless.base_url(), LIST, &["--json"])?)?;
+    let (updates, last) = turn(agent(&env, &careless.base_url(), LIST, &["--json"])?)?;
     let log = serde_json::to_string(&updates)? + &last.to_string();
     assert!(!log.contains("secret") && !log.contains("<|"), "{log}");
     assert_eq!(last["message"], script.answer);
@@ -43,10 +43,10 @@ fn gpt_oss_server_calls_tools_and_keeps_thoughts() -> Result<()> {
 
 #[test]
 fn llama_server_answers() -> Result<()> {
-    let (desk, server) = (desk()?, LlamaServer::start()?);
+    let (env, server) = (env()?, LlamaServer::start()?);
     let question = "What is the capital of France? Answer in one word.";
     let more = ["--temperature", "0", "--max-tokens", "200", "--json"];
-    let (updates, last) = turn(agent(&desk, &server.base_url(), question, &more)?)?;
+    let (updates, last) = turn(agent(&env, &server.base_url(), question, &more)?)?;
     // A model this small answers arbitrarily when it is offered tools; only the end of the turn is checked.
     assert_eq!(last["status"], "complete", "{last}");
     assert!(last["message"].as_str().is_some_and(|reply| !reply.trim().is_empty()), "{last}");

@@ -2,7 +2,7 @@
 //! prints, using a scripted model. `scripts/peers.sh` installs them and runs these tests.
 
 use anyhow::{Context as _, Result};
-use openagents_e2e::{peers::Installed, terminal::Desk};
+use openagents_e2e::{peers::Installed, terminal::TestEnv};
 use serde_json::{Value, json};
 
 /// A prompt to an agent, as the user types it. Both agents can hold back a server's tools until the model searches
@@ -24,16 +24,16 @@ const CLAUDE_CODE: Agent = Agent {
 
 fn findings_come_back(agent: &Agent) -> Result<()> {
     let source = "pub fn follow_redirects(limit: usize) -> bool {\n    limit > 0\n}\n";
-    let desk = Desk::new("project", &[("src/redirect.rs", source)])?;
+    let env = TestEnv::new("project", &[("src/redirect.rs", source)])?;
     // The model calls the tool, and its answer shows whether the result named the file.
     let call = json!({"name": "find", "arguments": {"question": "Where are redirects followed?"}});
     let script = json!({"turns": [
         {"tool_calls": [call]},
         {"when_tool_result": "src/redirect.rs", "text": "The finding came back."},
     ], "default": {"text": "No finding came back."}});
-    let file = desk.folder("find.json");
+    let file = env.folder("find.json");
     std::fs::write(&file, script.to_string())?;
-    let installed = Installed::with_script(desk, file.to_str().context("a path that is text")?)?;
+    let installed = Installed::with_script(env, file.to_str().context("a path that is text")?)?;
     let snapshot: Value = serde_json::from_str(&installed.openagents(&["doctor", "--json"])?)?;
     let commands = snapshot["mcp"].as_array().context("commands")?;
     let command = commands.iter().find(|command| command["agent"] == agent.id).context("its command")?;

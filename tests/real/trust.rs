@@ -4,7 +4,7 @@
 //! `scripts/peers.sh` installs the agents; a scripted model server answers them.
 
 use anyhow::{Context as _, Result, ensure};
-use openagents_e2e::{peers::Peers, server::Client, terminal::Desk};
+use openagents_e2e::{peers::Peers, server::Client, terminal::TestEnv};
 use serde_json::{Value, json};
 use std::{
     cell::RefCell,
@@ -144,16 +144,16 @@ struct Stage {
 impl Stage {
     /// With `is_repository`, the workspace is a repository whose `git status` leaves a trace.
     fn new(is_repository: bool) -> Result<Self> {
-        let mut desk = Desk::new("outer", &[("inner/app/README.md", "# App\n")])?;
-        desk.workspace = desk.workspace.join("inner/app");
-        let traces = desk.folder("traces");
+        let mut env = TestEnv::new("outer", &[("inner/app/README.md", "# App\n")])?;
+        env.workspace = env.workspace.join("inner/app");
+        let traces = env.folder("traces");
         fs::create_dir(&traces)?;
         for (path, text, _) in SETTINGS {
-            let file = desk.workspace.join(path);
+            let file = env.workspace.join(path);
             fs::create_dir_all(file.parent().context("a file has a folder")?)?;
             fs::write(&file, filled(&traces, path, text))?;
         }
-        let stage = Self { peers: Peers::with_programs(desk, &[], "done")?, traces };
+        let stage = Self { peers: Peers::with_programs(env, &[], "done")?, traces };
         let git = stage.workspace().join(".git");
         if !is_repository {
             fs::remove_dir_all(git)?;
@@ -172,7 +172,7 @@ impl Stage {
     }
 
     fn workspace(&self) -> &Path {
-        &self.peers.desk.workspace
+        &self.peers.env.workspace
     }
 
     /// Returns the names of the traces found.

@@ -1,6 +1,6 @@
 //! One turn of `openagents agent` with a model behind an address.
 
-use crate::terminal::{Desk, json_lines};
+use crate::terminal::{TestEnv, json_lines};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 use std::process::Command;
@@ -8,15 +8,18 @@ use std::process::Command;
 /// A prompt that takes one tool call.
 pub const LIST: &str = "list files in current dir";
 
-/// Creates a desk with a small workspace.
-pub fn desk() -> Result<Desk> {
-    Desk::new("proj", &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")])
+/// Creates a `TestEnv` with a small workspace.
+pub fn env() -> Result<TestEnv> {
+    TestEnv::new(
+        "proj",
+        &[("README.md", "# Proj\n\nProj counts tides.\n"), ("src/main.rs", "fn main() {}\n")],
+    )
 }
 
 /// Returns an `openagents agent` command with a model of this server.
-pub fn agent(desk: &Desk, server: &str, prompt: &str, more: &[&str]) -> Result<Command> {
+pub fn agent(env: &TestEnv, server: &str, prompt: &str, more: &[&str]) -> Result<Command> {
     let arguments = ["agent", prompt, "--model", "openai:scripted", "--base-url", server];
-    let mut command = desk.openagents(&[&arguments, more].concat())?;
+    let mut command = env.openagents(&[&arguments, more].concat())?;
     command.env_remove("OPENAI_API_KEY");
     Ok(command)
 }

@@ -13,7 +13,7 @@
 
 use crate::{
     server::Server,
-    terminal::{Desk, program},
+    terminal::{TestEnv, program},
 };
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -31,26 +31,26 @@ const PEERS: &str = "OPENAGENTS_PEERS";
 /// The variable with the folder of the programs: `codex`, `codex-acp`, …
 const PROGRAMS: &str = "OPENAGENTS_PEER_PROGRAMS";
 
-/// The folder of opencode's settings on a desk.
+/// The folder of opencode's settings in a `TestEnv`.
 const OPENCODE: &str = "xdg/CONFIG/opencode";
 
 /// Limit of every wait; longer means a hang.
 const HANGS: Duration = Duration::from_secs(60);
 
-/// A desk with the real agents installed and a scripted model.
+/// A `TestEnv` with the real agents installed and a scripted model.
 #[derive(Debug)]
 pub struct Installed {
     /// The workspace, a Git repository.
-    pub desk: Desk,
+    pub env: TestEnv,
     model: ScriptedModel,
 }
 
 impl Installed {
     /// Starts the model. `script` is the name of a script of the model server, or a file.
-    pub fn with_script(desk: Desk, script: &str) -> Result<Self> {
+    pub fn with_script(env: TestEnv, script: &str) -> Result<Self> {
         let model = ScriptedModel::start(script)?;
-        configure(&desk, model.port)?;
-        Ok(Self { desk, model })
+        configure(&env, model.port)?;
+        Ok(Self { env, model })
     }
 
     /// Runs one shell command line to its end in the workspace and returns its output.
@@ -65,19 +65,19 @@ impl Installed {
 
     fn output(&self, command: &mut Command, what: &str) -> Result<String> {
         command.stdin(Stdio::null());
-        self.desk.surround(command);
-        surround(command, &self.desk, &self.model, &[])?;
+        self.env.surround(command);
+        surround(command, &self.env, &self.model, &[])?;
         let output = command.output()?;
         ensure!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }
 }
 
-/// A server of ours on a desk with the real agents installed and a scripted model.
+/// A server of ours in a `TestEnv` with the real agents installed and a scripted model.
 #[derive(Debug)]
 pub struct Peers {
     /// The workspace, a Git repository.
-    pub desk: Desk,
+    pub env: TestEnv,
     model: ScriptedModel,
     pub server: Server,
 }
@@ -85,23 +85,23 @@ pub struct Peers {
 impl Peers {
     /// Starts both servers. `programs` lists the installed programs; if it is empty, all of them are.
     pub fn start(programs: &[&str]) -> Result<Self> {
-        let desk = Desk::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
-        Self::with_programs(desk, programs, "done")
+        let env = TestEnv::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
+        Self::with_programs(env, programs, "done")
     }
 
-    /// Does the same on the caller's desk, with a script of the model server: its name, or a file.
-    pub fn with_programs(desk: Desk, programs: &[&str], script: &str) -> Result<Self> {
-        let Installed { desk, model } = Installed::with_script(desk, script)?;
-        let mut command = desk.openagents(&["serve", "--port", "0", "--json"])?;
-        surround(&mut command, &desk, &model, programs)?;
+    /// Does the same on the caller's env, with a script of the model server: its name, or a file.
+    pub fn with_programs(env: TestEnv, programs: &[&str], script: &str) -> Result<Self> {
+        let Installed { env, model } = Installed::with_script(env, script)?;
+        let mut command = env.openagents(&["serve", "--port", "0", "--json"])?;
+        surround(&mut command, &env, &model, programs)?;
         let server = Server::start(command)?;
-        Ok(Self { desk, model, server })
+        Ok(Self { env, model, server })
     }
 
     /// Runs `openagents` to its end in the same environment and returns its output.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
-        let mut command = self.desk.openagents(arguments)?;
-        surround(&mut command, &self.desk, &self.model, &[])?;
+        let mut command = self.env.openagents(arguments)?;
+        surround(&mut command, &self.env, &self.model, &[])?;
         let output = command.output()?;
         ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
@@ -112,7 +112,7 @@ impl Peers {
         self.server.signal("-TERM")?;
         let status = self.server.child.wait()?;
         ensure!(status.success(), "the server ended with {status}");
-        let (home, started) = (self.desk.folder("home"), Instant::now());
+        let (home, started) = (self.env.folder("home"), Instant::now());
         loop {
             let left = processes(&home)?;
             if left.is_empty() {
@@ -124,11 +124,11 @@ impl Peers {
     }
 }
 
-/// Lists the processes that were started in a desk's environment.
+/// Lists the processes that were started in a `TestEnv`.
 fn processes(home: &Path) -> Result<Vec<String>> {
     // Agents do not receive our own variables, so processes are recognized by `HOME`.
-    let desk = home.parent().context("the home is on a desk")?;
-    let wanted = format!("HOME={}\0", desk.display());
+    let env = home.parent().context("the home is in a folder")?;
+    let wanted = format!("HOME={}\0", env.display());
     let mut found = Vec::new();
     for process in fs::read_dir("/proc")?.flatten() {
         // A process that has exited in the meantime cannot be read.
@@ -143,9 +143,9 @@ fn processes(home: &Path) -> Result<Vec<String>> {
 }
 
 /// Writes the settings that make the agents use the scripted model and nothing else.
-fn configure(desk: &Desk, port: u16) -> Result<()> {
+fn configure(env: &TestEnv, port: u16) -> Result<()> {
     for folder in ["codex", "claude", "tmp", ".gemini", ".qwen", OPENCODE] {
-        fs::create_dir_all(desk.folder(folder))?;
+        fs::create_dir_all(env.folder(folder))?;
     }
     // Codex asks before it writes. With these features on, it would search the web for plug-ins and retry a server that
     // is down forever.
@@ -168,10 +168,10 @@ request_max_retries = 2
 stream_max_retries = 2
 "#
     );
-    fs::write(desk.folder("codex/config.toml"), codex)?;
+    fs::write(env.folder("codex/config.toml"), codex)?;
     // Disables the mode in which Claude Code asks nothing: it rightly refuses that mode to root.
     let claude = r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#;
-    fs::write(desk.folder("claude/settings.json"), claude)?;
+    fs::write(env.folder("claude/settings.json"), claude)?;
     let quiet = |login: &str| {
         json!({
             "security": {"auth": {"selectedType": login}},
@@ -180,8 +180,8 @@ stream_max_retries = 2
             "telemetry": {"enabled": false},
         })
     };
-    fs::write(desk.folder(".gemini/settings.json"), quiet("gemini-api-key").to_string())?;
-    fs::write(desk.folder(".qwen/settings.json"), quiet("openai").to_string())?;
+    fs::write(env.folder(".gemini/settings.json"), quiet("gemini-api-key").to_string())?;
+    fs::write(env.folder(".qwen/settings.json"), quiet("openai").to_string())?;
     let opencode = json!({
         "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
         "provider": {"scripted": {
@@ -189,16 +189,16 @@ stream_max_retries = 2
             "options": {"baseURL": format!("http://127.0.0.1:{port}/v1"), "apiKey": "scripted"},
         }},
     });
-    fs::write(desk.folder(OPENCODE).join("opencode.json"), opencode.to_string())?;
+    fs::write(env.folder(OPENCODE).join("opencode.json"), opencode.to_string())?;
     for arguments in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", "first"]] {
         let git = ["-c", "user.name=me", "-c", "user.email=me@example.com"];
-        let status = Command::new("git").args(git).args(arguments).current_dir(&desk.workspace).status()?;
+        let status = Command::new("git").args(git).args(arguments).current_dir(&env.workspace).status()?;
         ensure!(status.success(), "git {arguments:?}");
     }
     Ok(())
 }
 
-fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs: &[&str]) -> Result<()> {
+fn surround(command: &mut Command, env: &TestEnv, model: &ScriptedModel, programs: &[&str]) -> Result<()> {
     let installed = named(PROGRAMS)?;
     // The real path: the Node that the programs need is next to it.
     let node = fs::canonicalize(installed.join("node"))?;
@@ -206,7 +206,7 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
     if programs.is_empty() {
         path.push(installed.clone());
     } else {
-        let folder = desk.folder("programs");
+        let folder = env.folder("programs");
         fs::create_dir_all(&folder)?;
         for program in programs {
             std::os::unix::fs::symlink(fs::canonicalize(installed.join(program))?, folder.join(program))?;
@@ -224,7 +224,7 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
         .env("PATH", &path)
         .env("OPENAGENTS_AGENT_PATH", &path)
         // Codex keeps its sandbox in CODEX_HOME, unless that is a temporary folder.
-        .env("TMPDIR", desk.folder("tmp"))
+        .env("TMPDIR", env.folder("tmp"))
         .env("NO_PROXY", "127.0.0.1,localhost")
         .env("no_proxy", "127.0.0.1,localhost")
         .env("GIT_CONFIG_NOSYSTEM", "1")
@@ -252,7 +252,7 @@ fn surround(command: &mut Command, desk: &Desk, model: &ScriptedModel, programs:
         command.env(format!("OPENCODE_DISABLE_{name}"), "1");
     }
     for name in ["CONFIG", "DATA", "CACHE", "STATE"] {
-        command.env(format!("XDG_{name}_HOME"), desk.folder(&format!("xdg/{name}")));
+        command.env(format!("XDG_{name}_HOME"), env.folder(&format!("xdg/{name}")));
     }
     Ok(())
 }

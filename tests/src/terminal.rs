@@ -15,12 +15,12 @@ const RUN_LIMIT: Duration = Duration::from_secs(300);
 
 /// A home folder, a workspace and the agents' folders, all empty.
 #[derive(Debug)]
-pub struct Desk {
+pub struct TestEnv {
     keep: tempfile::TempDir,
     pub workspace: PathBuf,
 }
 
-impl Desk {
+impl TestEnv {
     pub fn new(name: &str, files: &[(&str, &str)]) -> Result<Self> {
         let keep = tempfile::tempdir()?;
         let workspace = fs::canonicalize(keep.path())?.join(name);
@@ -33,7 +33,7 @@ impl Desk {
         Ok(Self { keep, workspace })
     }
 
-    /// Returns a folder of this desk: `home`, `codex`, `claude`.
+    /// Returns one of its folders: `home`, `codex`, `claude`.
     pub fn folder(&self, name: &str) -> PathBuf {
         self.keep.path().join(name)
     }

@@ -1,29 +1,29 @@
 //! A real bridge, driven over the ACP endpoint.
 
-use crate::support::{self, Client, House, echo, prompt, seq, shown, start, text, until_cancelled};
+use crate::support::{self, Client, TestBridge, echo, prompt, seq, shown, start, text, until_cancelled};
 use openagents_core::update::{Cut, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 use std::sync::Barrier;
 
 #[tokio::test]
 async fn initialize_names_client_and_computer() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let result = client.request("initialize", json!({"protocolVersion": 7})).await;
     assert_eq!(result["protocolVersion"], 1);
     assert_eq!(result["agentInfo"]["title"], "OpenAgents Desktop");
     assert_eq!(result["agentCapabilities"]["loadSession"], true);
     assert!(result["agentCapabilities"]["sessionCapabilities"]["list"].is_object());
-    assert_eq!(result["_meta"]["openagents"]["root"], json!(house.workspace));
+    assert_eq!(result["_meta"]["openagents"]["root"], json!(test.workspace));
     assert_eq!(client.id.len(), 36);
 }
 
 #[tokio::test]
 async fn exploration_answers_at_once_and_streams() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let id =
-        client.ask("_openagents/explore", json!({"root": house.workspace, "goals": ["one", "two"]})).await;
+        client.ask("_openagents/explore", json!({"root": test.workspace, "goals": ["one", "two"]})).await;
     let answer = client.frame().await;
     assert_eq!((&answer["id"], &answer["result"]["status"]), (&json!(id), &json!("started")));
     let session = answer["result"]["sessionId"].clone();
@@ -39,17 +39,17 @@ async fn exploration_answers_at_once_and_streams() {
     let list = client.request("session/list", json!({})).await;
     let row = &list["sessions"][0];
     assert_eq!((&row["sessionId"], &row["title"]), (&session, &json!("Explore demo")));
-    assert_eq!(row["cwd"], json!(house.workspace));
+    assert_eq!(row["cwd"], json!(test.workspace));
     assert_eq!(row["_meta"]["openagents"]["seq"], 3);
     assert!(row["updatedAt"].as_str().unwrap().ends_with('Z'));
 }
 
 #[tokio::test]
 async fn prompt_answer_follows_its_updates() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let session =
-        client.request("session/new", json!({"cwd": house.workspace, "mcpServers": []})).await["sessionId"]
+        client.request("session/new", json!({"cwd": test.workspace, "mcpServers": []})).await["sessionId"]
             .clone();
     let result = client.request("session/prompt", prompt(&session, "What is\nthis?")).await;
     assert_eq!(result["stopReason"], "end_turn");
@@ -71,9 +71,9 @@ async fn prompt_answer_follows_its_updates() {
 
 #[tokio::test]
 async fn cancel_ends_the_turn_and_empties_the_queue() {
-    let house = House::new(until_cancelled).await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let mut asked = Vec::new();
     for n in 0..9 {
         asked.push(client.ask("session/prompt", prompt(&session, &format!("prompt {n}"))).await);
@@ -99,9 +99,9 @@ async fn cancel_ends_the_turn_and_empties_the_queue() {
 /// The answer to a prompt comes after the updates of its turn.
 #[tokio::test]
 async fn cancelled_queue_logs_every_prompt() {
-    let house = House::new(until_cancelled).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     let first = client.ask("session/prompt", prompt(&session, "first")).await;
     other.notes_until("waiting").await;
@@ -132,18 +132,18 @@ async fn cancelled_queue_logs_every_prompt() {
 /// At most eight turns run at a time; the ninth is cancelled while it waits.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_turn_is_cancelled_at_once() {
-    let house = House::new(|_, cancel, emit| {
+    let test = TestBridge::new(|_, cancel, emit| {
         emit(text("waiting"));
         futures::executor::block_on(cancel.cancelled());
         RunState::Cancelled
     })
     .await;
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     for _ in 0..8 {
-        client.request("_openagents/explore", json!({"root": house.workspace})).await;
+        client.request("_openagents/explore", json!({"root": test.workspace})).await;
         client.notes_until("waiting").await;
     }
-    let explored = client.request("_openagents/explore", json!({"root": house.workspace})).await;
+    let explored = client.request("_openagents/explore", json!({"root": test.workspace})).await;
     let session = &explored["sessionId"];
     client.notes_until("Explore demo").await;
     let list = client.request("session/list", json!({})).await;
@@ -162,14 +162,14 @@ async fn waiting_turn_is_cancelled_at_once() {
 
 #[tokio::test]
 async fn failed_run_ends_its_plan() {
-    let house = House::new(|request, _, emit| {
+    let test = TestBridge::new(|request, _, emit| {
         support::begun().into_iter().for_each(emit);
         assert!(request.goals == ["fine"], "as the test wants it");
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let id = client.ask("session/prompt", prompt(&session, "break")).await;
     let notes = client.notes_until("❌").await;
     assert_eq!(client.answer(id).await["error"]["code"], -32603);
@@ -186,9 +186,9 @@ async fn failed_run_ends_its_plan() {
 
 #[tokio::test]
 async fn queue_runs_in_order() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let mut asked = Vec::new();
     for n in 0..5 {
         asked.push(client.ask("session/prompt", prompt(&session, &format!("prompt {n}"))).await);
@@ -210,13 +210,13 @@ async fn queue_runs_in_order() {
 
 #[tokio::test]
 async fn load_replays_before_answering() {
-    let house = House::new(echo).await;
-    let mut first = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut first = test.acp().await;
     let explored =
-        first.request("_openagents/explore", json!({"root": house.workspace, "goals": ["one"]})).await;
+        first.request("_openagents/explore", json!({"root": test.workspace, "goals": ["one"]})).await;
     first.notes_until("\"one\"").await;
-    let mut second = house.acp().await;
-    let load = json!({"sessionId": explored["sessionId"], "cwd": house.workspace, "mcpServers": []});
+    let mut second = test.acp().await;
+    let load = json!({"sessionId": explored["sessionId"], "cwd": test.workspace, "mcpServers": []});
     second.request("session/load", load).await;
     assert_eq!(second.notes.iter().map(|frame| seq(&frame["params"])).collect::<Vec<_>>(), [1, 2]);
     let (code, message) = second.error("session/load", json!({"sessionId": "unknown"})).await;
@@ -229,7 +229,7 @@ async fn attach_sends_each_update_once() {
     const WRITERS: usize = 4;
     const EACH: usize = 500;
     const LAST: u64 = (WRITERS * EACH + 2) as u64;
-    let house = House::new(|_, _, emit| {
+    let test = TestBridge::new(|_, _, emit| {
         let start = Barrier::new(WRITERS);
         std::thread::scope(|scope| {
             for writer in 0..WRITERS {
@@ -244,11 +244,11 @@ async fn attach_sends_each_update_once() {
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     let session =
-        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+        client.request("_openagents/explore", json!({"root": test.workspace})).await["sessionId"].clone();
     let readers = (0..12u64).map(|reader| {
-        let (session, port, token) = (session.clone(), house.port(), house.bridge.token().to_owned());
+        let (session, port, token) = (session.clone(), test.port(), test.bridge.token().to_owned());
         tokio::spawn(async move {
             let mut client = support::acp(port, &token).await;
             for round in 0..3 {
@@ -280,7 +280,7 @@ async fn attach_sends_each_update_once() {
 async fn update_is_read_in_full_and_in_pages() {
     let output = json!({"matches": vec!["é".repeat(100); 3000]});
     let whole = output.clone();
-    let house = House::new(move |_, _, emit| {
+    let test = TestBridge::new(move |_, _, emit| {
         let status = ToolCallStatus::Completed { output: output.clone(), cut: Cut::default() };
         emit(SessionUpdate::ToolCallUpdate(ToolCallUpdate {
             call_id: "c".to_owned(),
@@ -291,9 +291,9 @@ async fn update_is_read_in_full_and_in_pages() {
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     let session =
-        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+        client.request("_openagents/explore", json!({"root": test.workspace})).await["sessionId"].clone();
     let cut = client.notes_until("tool_call_update").await.pop().unwrap();
     assert_eq!(cut["update"]["_meta"]["openagents"]["pruned"], true);
     let (mut full, mut offset) = (String::new(), json!(0));
@@ -314,12 +314,12 @@ async fn update_is_read_in_full_and_in_pages() {
 
 #[tokio::test]
 async fn unknown_workspace_is_refused() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let elsewhere = tempfile::tempdir().unwrap();
     let elsewhere = elsewhere.path().canonicalize().unwrap();
     let file = elsewhere.join("file");
     std::fs::write(&file, "").unwrap();
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     let (code, message) = client.error("session/new", json!({"cwd": elsewhere})).await;
     assert_eq!((code, message), (-32602, format!("{} is not a known workspace", elsewhere.display())));
     for (cwd, part) in [
@@ -334,21 +334,21 @@ async fn unknown_workspace_is_refused() {
             assert!(code == -32602 && message.contains(part), "{method} {cwd}: {message}");
         }
     }
-    let inside = house.workspace.join("src");
+    let inside = test.workspace.join("src");
     std::fs::create_dir(&inside).unwrap();
     client.request("session/new", json!({"cwd": inside})).await;
     // An admin makes a folder known by exploring it.
     client.request("_openagents/explore", json!({"root": elsewhere})).await;
     client.request("session/new", json!({"cwd": elsewhere})).await;
     let known = client.request("_openagents/workspaces", json!({})).await;
-    assert_eq!(known, json!({"workspaces": [], "root": house.workspace}));
+    assert_eq!(known, json!({"workspaces": [], "root": test.workspace}));
 }
 
 #[tokio::test]
 async fn inspector_shows_both_endpoints_not_itself() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
-    let mut watcher = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
+    let mut watcher = test.acp().await;
     let frames = watcher.request("_openagents/inspect", json!({})).await["frames"].clone();
     let frames = frames.as_array().unwrap();
     assert!(frames.iter().any(|frame| frame["endpoint"] == "ios" && frame["method"] == "initialize"));
@@ -368,9 +368,9 @@ async fn inspector_shows_both_endpoints_not_itself() {
 
 #[tokio::test]
 async fn inspector_streams_until_stopped() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
-    let mut watcher = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
+    let mut watcher = test.acp().await;
     watcher.request("_openagents/inspect", json!({})).await;
     phone.request("session/new", json!({})).await;
     assert_eq!(watcher.note().await["method"], "session/new");
@@ -385,20 +385,20 @@ async fn inspector_streams_until_stopped() {
 
 #[tokio::test]
 async fn markdown_is_rendered() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let result = client.request("_openagents/markdown", json!({"text": "**a** <script>"})).await;
     assert_eq!(result["html"], "<p><strong>a</strong> &lt;script&gt;</p>\n");
 }
 
 #[tokio::test]
 async fn unknown_and_malformed_requests_fail() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     assert_eq!(client.error("session/fork", json!({})).await.0, -32601);
     assert_eq!(client.error("session/prompt", json!({"sessionId": 1})).await.0, -32602);
     assert_eq!(client.error("session/prompt", prompt(&json!("unknown"), "hi")).await.0, -32002);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     assert_eq!(
         client.error("session/prompt", prompt(&session, "  ")).await,
         (-32602, "The prompt is empty.".to_owned())
@@ -410,7 +410,7 @@ async fn unknown_and_malformed_requests_fail() {
 async fn unwritable_log_ends_the_turn_everywhere() {
     let (break_it, broken) = std::sync::mpsc::channel::<()>();
     let broken = std::sync::Mutex::new(broken);
-    let house = House::new(move |_, cancel, emit| {
+    let test = TestBridge::new(move |_, cancel, emit| {
         emit(text("before"));
         broken.lock().unwrap().recv().unwrap();
         emit(text("lost"));
@@ -420,14 +420,14 @@ async fn unwritable_log_ends_the_turn_everywhere() {
         RunState::Cancelled
     })
     .await;
-    let (mut writer, mut reader) = (house.acp().await, house.acp().await);
-    let session = writer.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let (mut writer, mut reader) = (test.acp().await, test.acp().await);
+    let session = writer.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let id = writer.ask("session/prompt", prompt(&session, "go")).await;
     writer.notes_until("before").await;
     reader.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     reader.notes_until("before").await;
 
-    let database = rusqlite::Connection::open(house.home.path().join("openagents.sqlite")).unwrap();
+    let database = rusqlite::Connection::open(test.home.path().join("openagents.sqlite")).unwrap();
     database.execute_batch("ALTER TABLE events RENAME TO away").unwrap();
     break_it.send(()).unwrap();
 
@@ -451,14 +451,14 @@ async fn unwritable_log_ends_the_turn_everywhere() {
 
 #[tokio::test]
 async fn panicking_explorer_is_reported() {
-    let house = House::new(|request, _, emit| {
+    let test = TestBridge::new(|request, _, emit| {
         assert!(request.goals != ["panic"], "as the test wants it");
         emit(text("fine"));
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let id = client.ask("session/prompt", prompt(&session, "panic")).await;
     assert_eq!(client.answer(id).await["error"]["code"], -32603);
     client.notes_until("❌ the exploration ended unexpectedly").await;
@@ -467,12 +467,12 @@ async fn panicking_explorer_is_reported() {
 
 #[tokio::test]
 async fn shutdown_stores_last_messages() {
-    let house = House::new(until_cancelled).await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let id = client.ask("session/prompt", prompt(&session, "wait for it")).await;
     client.notes_until("waiting").await;
-    let House { home, workspace, bridge, _folders } = house;
+    let TestBridge { home, workspace, bridge, _folders } = test;
     let watching = tokio::spawn(async move {
         let answer = client.answer(id).await;
         let close = client.closed().await.unwrap();
@@ -496,11 +496,11 @@ async fn shutdown_stores_last_messages() {
 
 #[tokio::test]
 async fn list_answers_once_per_page() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     for n in 0..60 {
         let session =
-            client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+            client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
         client.request("session/prompt", prompt(&session, &format!("prompt {n}"))).await;
     }
     let (mut titles, mut cursor) = (Vec::new(), json!(null));

@@ -33,25 +33,25 @@ fn updates(client: &mut Client) -> Vec<Value> {
 
 #[tokio::test]
 async fn agent_answers_in_its_mode_and_resumes() {
-    let (house, troupe) = agents::house(vec![echoes()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, agents) = agents::test_bridge(vec![echoes()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.notes.clear();
     for expected in ["agent_message_chunk: hello None", "agent_message_chunk: hello Some(\"their-own-id\")"] {
         let id = client.ask("session/prompt", prompt(&session, "hello")).await;
         assert_eq!(client.answer(id).await["result"]["stopReason"], "end_turn");
         assert_eq!(shown(&updates(&mut client)).last().map(String::as_str), Some(expected));
     }
-    let support::House { home, workspace, bridge, .. } = house;
+    let support::TestBridge { home, workspace, bridge, .. } = test;
     // An agent that has its own history is not given the log.
-    for request in troupe.agents[0].requests.lock().unwrap().iter() {
+    for request in agents.agents[0].requests.lock().unwrap().iter() {
         assert_eq!(format!("{:?}", request.transcript), format!("{:?}", Conversation::default()));
     }
     bridge.shutdown().await;
-    assert!(troupe.shut_down.load(Ordering::SeqCst));
+    assert!(agents.shut_down.load(Ordering::SeqCst));
     // The agent's session id survives a restart.
-    let troupe = Arc::new(agents::Troupe { agents: vec![echoes()], ..Default::default() });
-    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+    let agents = Arc::new(agents::ScriptedAgents { agents: vec![echoes()], ..Default::default() });
+    let bridge = agents::start_with(home.path(), &workspace, agents).await;
     let mut client = support::acp(bridge.address().port(), bridge.token()).await;
     client.request("session/prompt", prompt(&session, "again")).await;
     assert!(
@@ -66,11 +66,11 @@ async fn modes_show_privacy_and_missing_agents() {
     let absent = ScriptedAgent::new(CLAUDE_CODE, |_, _, _| panic!("it is not prompted"));
     *absent.availability.lock().unwrap() =
         Availability::Unavailable("Claude Code is not installed; npm install -g it".to_owned());
-    let (house, _) = agents::house(vec![echoes(), absent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+    let (test, _) = agents::test_bridge(vec![echoes(), absent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let new = client.request("session/new", json!({"cwd": test.workspace})).await;
     insta::assert_json_snapshot!(new["modes"]);
-    let session = session_in(&mut client, &house, CLAUDE_CODE).await;
+    let session = session_in(&mut client, &test, CLAUDE_CODE).await;
     client.notes.clear();
     let ended = client.request("session/prompt", prompt(&session, "hello")).await;
     assert_eq!(ended["_meta"]["openagents"]["state"], "failed");
@@ -95,9 +95,9 @@ async fn panicking_agent_fails_only_its_turn() {
         agents::end(host, "fine");
         RunState::Complete
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "panic")).await;
     client.answer(id).await;
     let notes = updates(&mut client);
@@ -120,16 +120,16 @@ async fn shutdown_ignores_agent_deaf_to_cancel() {
         }
         RunState::Complete
     });
-    let (house, troupe) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, agents) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.ask("session/prompt", prompt(&session, "hello")).await;
     client.notes_until("\"open\"").await;
-    let support::House { home, workspace, bridge, .. } = house;
+    let support::TestBridge { home, workspace, bridge, .. } = test;
     let over = tokio::time::timeout(std::time::Duration::from_secs(5), bridge.shutdown()).await;
     let next = openagents_bridge::Bridge::start(support::config(home.path(), &workspace)).await;
     released.store(true, Ordering::SeqCst);
-    assert!(over.is_ok() && troupe.shut_down.load(Ordering::SeqCst));
+    assert!(over.is_ok() && agents.shut_down.load(Ordering::SeqCst));
     // The turn may still write, so the data folder stays locked.
     assert!(matches!(next, Err(openagents_bridge::BridgeError::AlreadyRunning { .. })), "{next:?}");
 }
@@ -141,11 +141,11 @@ async fn shutdown_answers_pending_prompts() {
         agents::call(host, "open", "edit");
         agents::until_cancelled(host, cancel)
     });
-    let (house, _) = agents::house(vec![agent]).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
     let mut waiting = Vec::new();
     for _ in 0..8 {
-        let mut client = ours_client(&house, "Window").await;
-        let session = session_in(&mut client, &house, CODEX).await;
+        let mut client = ours_client(&test, "Window").await;
+        let session = session_in(&mut client, &test, CODEX).await;
         let running = client.ask("session/prompt", prompt(&session, "run")).await;
         client.notes_until("\"open\"").await;
         let queued = client.ask("session/prompt", prompt(&session, "wait")).await;
@@ -160,24 +160,24 @@ async fn shutdown_answers_pending_prompts() {
             }
         }
     };
-    tokio::join!(house.bridge.shutdown(), answers);
+    tokio::join!(test.bridge.shutdown(), answers);
 }
 
 /// A session whose log has only mode changes counts as empty, even after a restart; one with an exploration does not.
 #[tokio::test]
 async fn device_deletes_session_without_prompt() {
-    let (house, troupe) = agents::house(vec![echoes()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let paired = pair(&house, &mut client, "Phone", "prompt").await;
-    let empty = session_in(&mut client, &house, CODEX).await;
+    let (test, agents) = agents::test_bridge(vec![echoes()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let paired = pair(&test, &mut client, "Phone", "prompt").await;
+    let empty = session_in(&mut client, &test, CODEX).await;
     let explored =
-        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+        client.request("_openagents/explore", json!({"root": test.workspace})).await["sessionId"].clone();
     client.request("session/prompt", prompt(&explored, "done?")).await;
-    let support::House { home, workspace, bridge, _folders } = house;
+    let support::TestBridge { home, workspace, bridge, _folders } = test;
     bridge.shutdown().await;
-    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
-    let house = support::House { home, workspace, bridge, _folders };
-    let mut phone = paired.connect(&house).await;
+    let bridge = agents::start_with(home.path(), &workspace, agents).await;
+    let test = support::TestBridge { home, workspace, bridge, _folders };
+    let mut phone = paired.connect(&test).await;
     phone.request("session/delete", json!({"sessionId": empty})).await;
     assert_eq!(phone.error("_openagents/attach", json!({"sessionId": empty})).await.0, -32002);
     let (_, refusal) = phone.error("session/delete", json!({"sessionId": explored})).await;
@@ -208,9 +208,9 @@ async fn late_updates_are_marked() {
         });
         agents::until_cancelled(host, cancel)
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "first")).await;
     client.notes_until("\"open\"").await;
     client.notify("session/cancel", json!({"sessionId": session})).await;
@@ -248,9 +248,9 @@ async fn careless_agent_leaves_nothing_open() {
         })));
         RunState::Failed
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.notes.clear();
     client.request("session/prompt", prompt(&session, "go")).await;
     let notes = updates(&mut client);
@@ -260,10 +260,10 @@ async fn careless_agent_leaves_nothing_open() {
 
 #[tokio::test]
 async fn prompt_routing_is_stored() {
-    let (house, _) = agents::house(vec![echoes()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
-    std::fs::write(house.workspace.join("parser.rs"), "pub fn parse_parser() {}\n").unwrap();
+    let (test, _) = agents::test_bridge(vec![echoes()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
+    std::fs::write(test.workspace.join("parser.rs"), "pub fn parse_parser() {}\n").unwrap();
     for text in ["Who are you?", "@codex write a parser", "where is the parser?"] {
         client.request("session/prompt", prompt(&session, text)).await;
     }
@@ -295,14 +295,14 @@ async fn prompt_routing_is_stored() {
 /// Nothing leaves the machine without asking, unless the policy of the session allows it.
 #[tokio::test]
 async fn session_can_allow_external_agents() {
-    let (house, troupe) = agents::house(vec![echoes()]).await;
-    let mut client = ours_client(&house, "Window").await;
+    let (test, agents) = agents::test_bridge(vec![echoes()]).await;
+    let mut client = ours_client(&test, "Window").await;
     for (policy, asked) in [
         (json!({}), 0),
         (json!({"allow_external_llms": true, "allow_network": false}), 0),
         (json!({"allow_external_llms": true}), 1),
     ] {
-        let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
+        let params = json!({"cwd": test.workspace, "_meta": {"openagents": {"policy": policy}}});
         let session = client.request("session/new", params).await["sessionId"].clone();
         let id = client.ask("session/prompt", prompt(&session, "Write a parser for the log format")).await;
         if asked == 0 {
@@ -310,28 +310,28 @@ async fn session_can_allow_external_agents() {
             client.notify("session/cancel", json!({"sessionId": session})).await;
         }
         client.answer(id).await;
-        assert_eq!(troupe.agents[0].requests.lock().unwrap().len(), asked);
+        assert_eq!(agents.agents[0].requests.lock().unwrap().len(), asked);
     }
 }
 
 /// Regression: a device could set a policy that only an admin may set.
 #[tokio::test]
 async fn device_cannot_allow_external_agents() {
-    let (house, troupe) = agents::house(vec![echoes()]).await;
-    let mut desk = ours_client(&house, "Window").await;
-    let mut phone = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
+    let (test, agents) = agents::test_bridge(vec![echoes()]).await;
+    let mut desk = ours_client(&test, "Window").await;
+    let mut phone = pair(&test, &mut desk, "Phone", "approve").await.connect(&test).await;
     let policy = json!({"allow_external_llms": true});
-    let params = json!({"cwd": house.workspace, "_meta": {"openagents": {"policy": policy}}});
+    let params = json!({"cwd": test.workspace, "_meta": {"openagents": {"policy": policy}}});
     let session = phone.request("session/new", params).await["sessionId"].clone();
     phone.ask("session/prompt", prompt(&session, "Write a parser for the log format")).await;
     agents::asked(&mut phone).await;
-    assert!(troupe.agents[0].requests.lock().unwrap().is_empty());
+    assert!(agents.agents[0].requests.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
 async fn agents_are_listed_watched_and_changed() {
-    let (house, troupe) = agents::house(vec![echoes()]).await;
-    let (mut client, mut other) = (ours_client(&house, "Window").await, ours_client(&house, "Other").await);
+    let (test, agents) = agents::test_bridge(vec![echoes()]).await;
+    let (mut client, mut other) = (ours_client(&test, "Window").await, ours_client(&test, "Other").await);
     let list = client.request("_openagents/agents/list", json!({"watch": true})).await;
     assert_eq!(list["settings"]["choose"], true);
     let agent = json!({"id": "gem", "kind": "acp", "command": "gemini", "args": ["--acp"]});
@@ -344,16 +344,16 @@ async fn agents_are_listed_watched_and_changed() {
     let (code, message) = other.error("_openagents/agents/remove", json!({"id": "unknown"})).await;
     assert_eq!(code, -32002);
     assert!(message.contains("unknown"), "{message}");
-    assert_eq!(troupe.watchers.lock().unwrap().len(), 1);
+    assert_eq!(agents.watchers.lock().unwrap().len(), 1);
 }
 
 /// Regression: a key among the arguments of an added agent was shown to every device.
 #[tokio::test]
 async fn agent_arguments_are_shown_only_to_admins() {
-    let (house, _troupe) = agents::house(vec![echoes()]).await;
-    let mut desk = ours_client(&house, "Window").await;
-    let paired = pair(&house, &mut desk, "Phone", "approve").await;
-    let mut phone = paired.connect(&house).await;
+    let (test, _agents) = agents::test_bridge(vec![echoes()]).await;
+    let mut desk = ours_client(&test, "Window").await;
+    let paired = pair(&test, &mut desk, "Phone", "approve").await;
+    let mut phone = paired.connect(&test).await;
     phone.request("_openagents/agents/list", json!({"watch": true})).await;
     let agent = json!({"id": "gem", "kind": "acp", "command": "gemini", "args": ["--api-key", "s3cret"]});
     let added = desk.request("_openagents/agents/add", json!({"agent": agent})).await;
@@ -374,9 +374,9 @@ async fn session_is_resumed_and_closed() {
         agents::say(host, "at work");
         agents::until_cancelled(host, cancel)
     });
-    let (house, troupe) = agents::house(vec![agent]).await;
-    let (mut client, mut editor) = (ours_client(&house, "Window").await, ours_client(&house, "Editor").await);
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, agents) = agents::test_bridge(vec![agent]).await;
+    let (mut client, mut editor) = (ours_client(&test, "Window").await, ours_client(&test, "Editor").await);
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "go")).await;
     client.notes_until("at work").await;
     let resumed = editor.request("session/resume", json!({"sessionId": session, "cwd": "/"})).await;
@@ -384,15 +384,15 @@ async fn session_is_resumed_and_closed() {
     assert!(editor.notes.is_empty(), "{:?}", editor.notes);
     assert_eq!(editor.request("session/close", json!({"sessionId": session})).await, json!({}));
     assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
-    assert_eq!(*troupe.agents[0].closed.lock().unwrap(), [session.as_str().unwrap()]);
+    assert_eq!(*agents.agents[0].closed.lock().unwrap(), [session.as_str().unwrap()]);
     let unknown = json!({"sessionId": "unknown"});
     assert_eq!(editor.error("session/close", unknown).await.0, -32002);
 }
 
 #[tokio::test]
 async fn bridge_without_agents_has_no_agent_methods() {
-    let house = support::House::new(support::echo).await;
-    let mut client = house.acp().await;
+    let test = support::TestBridge::new(support::echo).await;
+    let mut client = test.acp().await;
     for method in ["list", "check", "decisions"] {
         let method = format!("_openagents/agents/{method}");
         assert_eq!(client.error(&method, json!({})).await.0, -32601);

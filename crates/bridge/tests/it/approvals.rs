@@ -1,7 +1,7 @@
 //! Approvals: stored, shown to all clients, answered once.
 
 use crate::support::{
-    self, House,
+    self, TestBridge,
     agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
     prompt,
 };
@@ -29,9 +29,9 @@ fn answer(session: &Value, approval: &Value, option: &str) -> Value {
 
 #[tokio::test]
 async fn approval_is_answered_by_another_client() {
-    let (house, _) = agents::house(vec![asker()]).await;
-    let (mut window, mut phone) = (ours_client(&house, "Window").await, ours_client(&house, "Phone").await);
-    let session = session_in(&mut window, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let (mut window, mut phone) = (ours_client(&test, "Window").await, ours_client(&test, "Phone").await);
+    let session = session_in(&mut window, &test, CODEX).await;
     let id = window.ask("session/prompt", prompt(&session, "a.rs")).await;
     let approval = asked(&mut window).await;
     insta::assert_json_snapshot!(approval, {".id" => "[id]", ".callId" => "[call]", ".askedAt" => 0});
@@ -63,10 +63,10 @@ async fn approval_is_answered_by_another_client() {
 
 #[tokio::test]
 async fn first_concurrent_answer_counts() {
-    let (house, _) = agents::house(vec![asker()]).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
     for _ in 0..20 {
-        let (mut one, mut two) = (ours_client(&house, "One").await, ours_client(&house, "Two").await);
-        let session = session_in(&mut one, &house, CODEX).await;
+        let (mut one, mut two) = (ours_client(&test, "One").await, ours_client(&test, "Two").await);
+        let session = session_in(&mut one, &test, CODEX).await;
         let id = one.ask("session/prompt", prompt(&session, "a.rs")).await;
         let approval = asked(&mut one).await;
         let (first, second) = tokio::join!(
@@ -83,10 +83,10 @@ async fn first_concurrent_answer_counts() {
 
 #[tokio::test]
 async fn editor_gets_permission_request() {
-    let (house, _) = agents::house(vec![asker()]).await;
-    let mut window = ours_client(&house, "Window").await;
-    let (mut editor, mut late) = (others_client(&house, "Editor").await, others_client(&house, "Late").await);
-    let session = session_in(&mut window, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let mut window = ours_client(&test, "Window").await;
+    let (mut editor, mut late) = (others_client(&test, "Editor").await, others_client(&test, "Late").await);
+    let session = session_in(&mut window, &test, CODEX).await;
     editor.request("_openagents/attach", json!({"sessionId": session})).await;
     let id = window.ask("session/prompt", prompt(&session, "a.rs")).await;
     asked(&mut window).await;
@@ -125,10 +125,10 @@ async fn editor_gets_permission_request() {
         assert_eq!(once_more["id"], request["id"]);
     }
     drop(late);
-    let mut gone = others_client(&house, "Gone").await;
+    let mut gone = others_client(&test, "Gone").await;
     gone.request("_openagents/attach", json!({"sessionId": session})).await;
     drop(gone);
-    let mut third = others_client(&house, "Third").await;
+    let mut third = others_client(&test, "Third").await;
     third.request("session/load", json!({"sessionId": session})).await;
 
     let selected = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
@@ -156,10 +156,9 @@ async fn editor_gets_permission_request() {
 /// Regression: the agent kept waiting.
 #[tokio::test]
 async fn editor_cancelled_answer_ends_turn() {
-    let (house, _) = agents::house(vec![asker()]).await;
-    let (mut window, mut editor) =
-        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
-    let session = session_in(&mut window, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let (mut window, mut editor) = (ours_client(&test, "Window").await, others_client(&test, "Editor").await);
+    let session = session_in(&mut window, &test, CODEX).await;
     editor.request("_openagents/attach", json!({"sessionId": session})).await;
     for _ in 0..2 {
         window.notes.clear();
@@ -191,13 +190,12 @@ async fn editor_gets_agent_commands() {
         agents::end(host, "Done.");
         RunState::Complete
     };
-    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, offers)]).await;
-    let (mut window, mut editor) =
-        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
-    let session = session_in(&mut window, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, offers)]).await;
+    let (mut window, mut editor) = (ours_client(&test, "Window").await, others_client(&test, "Editor").await);
+    let session = session_in(&mut window, &test, CODEX).await;
     editor.request("_openagents/attach", json!({"sessionId": session})).await;
     window.request("session/prompt", prompt(&session, "go")).await;
-    let mut late = others_client(&house, "Late").await;
+    let mut late = others_client(&test, "Late").await;
     late.request("_openagents/attach", json!({"sessionId": session})).await;
     for client in [&mut editor, &mut late] {
         let update = loop {
@@ -235,13 +233,12 @@ async fn every_agent_option_can_be_chosen() {
         agents::end(host, &format!("{outcome:?}"));
         RunState::Complete
     };
-    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, asks)]).await;
-    let (mut window, mut editor) =
-        (ours_client(&house, "Window").await, others_client(&house, "Editor").await);
+    let (test, _) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, asks)]).await;
+    let (mut window, mut editor) = (ours_client(&test, "Window").await, others_client(&test, "Editor").await);
     for (chosen, kind) in
         [("never", "reject_always"), ("until noon", "allow_always"), ("this session", "allow_always")]
     {
-        let session = session_in(&mut window, &house, CODEX).await;
+        let session = session_in(&mut window, &test, CODEX).await;
         editor.request("_openagents/attach", json!({"sessionId": session})).await;
         window.notes.clear();
         let id = window.ask("session/prompt", prompt(&session, "go")).await;
@@ -275,9 +272,9 @@ async fn every_agent_option_can_be_chosen() {
 
 #[tokio::test]
 async fn cancelled_turn_withdraws_its_approval() {
-    let (house, _) = agents::house(vec![asker()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "a.rs")).await;
     let approval = asked(&mut client).await;
     client.notify("session/cancel", json!({"sessionId": session})).await;
@@ -300,9 +297,9 @@ async fn approval_ends_with_its_turn() {
         assert_ne!(request.text, "panic");
         RunState::Complete
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     // Repeated, so that the question comes before, during and after the end of its turn.
     for text in ["nothing", "panic", "nothing"].into_iter().cycle().take(30) {
         let id = client.ask("session/prompt", prompt(&session, text)).await;
@@ -315,10 +312,10 @@ async fn approval_ends_with_its_turn() {
 
 #[tokio::test]
 async fn app_sees_only_that_approval_is_pending() {
-    let (house, _) = agents::house(vec![asker()]).await;
-    let mut window = ours_client(&house, "Window").await;
-    let mut phone = house.phone().await;
-    let session = session_in(&mut window, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let mut window = ours_client(&test, "Window").await;
+    let mut phone = test.phone().await;
+    let session = session_in(&mut window, &test, CODEX).await;
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
     let id = window.ask("session/prompt", prompt(&session, "secret.rs")).await;
     let approval = asked(&mut window).await;
@@ -333,19 +330,19 @@ async fn app_sees_only_that_approval_is_pending() {
 
 /// A bridge that stops while an approval is pending, and restarts on the same data folder.
 struct Restart {
-    house: House,
+    test: TestBridge,
     session: Value,
     approval: Value,
 }
 
 impl Restart {
     async fn new(killed: bool) -> Self {
-        let (house, _) = agents::house(vec![asker()]).await;
-        let mut client = ours_client(&house, "Before").await;
-        let session = session_in(&mut client, &house, CODEX).await;
+        let (test, _) = agents::test_bridge(vec![asker()]).await;
+        let mut client = ours_client(&test, "Before").await;
+        let session = session_in(&mut client, &test, CODEX).await;
         client.ask("session/prompt", prompt(&session, "a.rs")).await;
         let approval = asked(&mut client).await;
-        let House { mut home, workspace, bridge, _folders } = house;
+        let TestBridge { mut home, workspace, bridge, _folders } = test;
         if killed {
             // The files that a killed process leaves behind.
             let left = tempfile::tempdir().unwrap();
@@ -360,9 +357,9 @@ impl Restart {
         } else {
             bridge.shutdown().await;
         }
-        let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
-        let bridge = agents::start_with(home.path(), &workspace, troupe).await;
-        Self { house: House { home, workspace, bridge, _folders }, session, approval }
+        let agents = Arc::new(agents::ScriptedAgents { agents: vec![asker()], ..Default::default() });
+        let bridge = agents::start_with(home.path(), &workspace, agents).await;
+        Self { test: TestBridge { home, workspace, bridge, _folders }, session, approval }
     }
 }
 
@@ -373,8 +370,8 @@ async fn answer_after_restart_counts_once() {
     }
 }
 
-async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
-    let mut client = ours_client(&house, "After").await;
+async fn an_answer_counts_once(Restart { test, session, approval }: Restart) {
+    let mut client = ours_client(&test, "After").await;
     let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
     assert_eq!(attached["approvals"], json!([]));
     let notes = client.notes_until("withdrawn").await;
@@ -413,8 +410,8 @@ async fn an_answer_counts_once(Restart { house, session, approval }: Restart) {
 
 #[tokio::test]
 async fn withdrawn_approval_can_be_resumed() {
-    let Restart { house, session, approval } = Restart::new(true).await;
-    let mut client = ours_client(&house, "After").await;
+    let Restart { test, session, approval } = Restart::new(true).await;
+    let mut client = ours_client(&test, "After").await;
     client.request("_openagents/attach", json!({"sessionId": session})).await;
     let resume = json!({"sessionId": session, "approvalId": approval["id"]});
     assert_eq!(client.request("_openagents/approvals/resume", resume.clone()).await, json!({}));
@@ -458,9 +455,9 @@ async fn unannounced_call_gets_a_row() {
         counted.fetch_add(1, Ordering::SeqCst);
         RunState::Complete
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "go")).await;
     let approval = asked(&mut client).await;
     assert_eq!(approval["callId"], "never-announced");

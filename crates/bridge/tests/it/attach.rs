@@ -1,6 +1,6 @@
 //! A real bridge: clients that reconnect or join late, and watching the list of sessions.
 
-use crate::support::{self, Client, House, echo, last, prompt, seq, shown, text, until_cancelled};
+use crate::support::{self, Client, TestBridge, echo, last, prompt, seq, shown, text, until_cancelled};
 use openagents_core::update::RunState;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
@@ -16,8 +16,8 @@ fn much(_: &openagents_orchestration::explore::ExploreRequest, emit: support::Em
 }
 
 /// Runs an exploration to its end and returns its session.
-async fn explored(house: &House, client: &mut Client) -> Value {
-    let explored = client.request("_openagents/explore", json!({"root": house.workspace})).await;
+async fn explored(test: &TestBridge, client: &mut Client) -> Value {
+    let explored = client.request("_openagents/explore", json!({"root": test.workspace})).await;
     client.notes_until("the end").await;
     explored["sessionId"].clone()
 }
@@ -34,10 +34,10 @@ fn agent_text(notes: &[Value]) -> String {
 
 #[tokio::test]
 async fn attach_folds_long_backlog() {
-    let house = House::new(|request, _, emit| much(request, emit)).await;
-    let mut first = house.acp().await;
-    let session = explored(&house, &mut first).await;
-    let mut late = house.acp().await;
+    let test = TestBridge::new(|request, _, emit| much(request, emit)).await;
+    let mut first = test.acp().await;
+    let session = explored(&test, &mut first).await;
+    let mut late = test.acp().await;
     let attached = late.request("_openagents/attach", json!({"sessionId": session, "since": 3})).await;
     let head = attached["seq"].as_u64().unwrap();
     assert_eq!(attached["snapshot"], json!({"seq": head, "since": 3}));
@@ -64,10 +64,10 @@ async fn attach_folds_long_backlog() {
 
 #[tokio::test]
 async fn attach_replays_short_backlog() {
-    let house = House::new(|request, _, emit| much(request, emit)).await;
-    let mut client = house.acp().await;
-    let session = explored(&house, &mut client).await;
-    let mut late = house.acp().await;
+    let test = TestBridge::new(|request, _, emit| much(request, emit)).await;
+    let mut client = test.acp().await;
+    let session = explored(&test, &mut client).await;
+    let mut late = test.acp().await;
     let params = json!({"sessionId": session, "since": 0, "snapshot": false});
     let head = late.request("_openagents/attach", params).await["seq"].as_u64().unwrap();
     for expected in 1..=head {
@@ -83,13 +83,13 @@ async fn attach_replays_short_backlog() {
 
 #[tokio::test]
 async fn attach_ahead_of_log_starts_over() {
-    let house = House::new(|_, _, emit| {
+    let test = TestBridge::new(|_, _, emit| {
         emit(last("the end"));
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
-    let session = explored(&house, &mut client).await;
+    let mut client = test.acp().await;
+    let session = explored(&test, &mut client).await;
     let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 99})).await;
     assert_eq!(attached["snapshot"], json!({"seq": 2, "since": 99}));
     let notes = [client.note().await, client.note().await, client.note().await];
@@ -98,11 +98,11 @@ async fn attach_ahead_of_log_starts_over() {
 
 #[tokio::test]
 async fn load_folds_a_long_session() {
-    let house = House::new(|request, _, emit| much(request, emit)).await;
-    let mut client = house.acp().await;
-    let session = explored(&house, &mut client).await;
-    let mut editor = house.acp().await;
-    let load = json!({"sessionId": session, "cwd": house.workspace, "mcpServers": []});
+    let test = TestBridge::new(|request, _, emit| much(request, emit)).await;
+    let mut client = test.acp().await;
+    let session = explored(&test, &mut client).await;
+    let mut editor = test.acp().await;
+    let load = json!({"sessionId": session, "cwd": test.workspace, "mcpServers": []});
     editor.request("session/load", load).await;
     let notes: Vec<Value> = editor.notes.iter().map(|frame| frame["params"].clone()).collect();
     assert!(notes.len() < 10, "{} parts", notes.len());
@@ -112,15 +112,15 @@ async fn load_folds_a_long_session() {
 /// After attaching again on the same connection, no updates of the earlier attach follow the answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn attach_again_while_updates_stream() {
-    let house = House::new(|_, _, emit| {
+    let test = TestBridge::new(|_, _, emit| {
         (0..1_500).for_each(|n| emit(text(&format!("{n} "))));
         emit(last("the end"));
         RunState::Complete
     })
     .await;
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     let session =
-        client.request("_openagents/explore", json!({"root": house.workspace})).await["sessionId"].clone();
+        client.request("_openagents/explore", json!({"root": test.workspace})).await["sessionId"].clone();
     for round in 0..40 {
         client.notes.clear();
         client.note().await;
@@ -139,11 +139,11 @@ async fn attach_again_while_updates_stream() {
 
 #[tokio::test]
 async fn connection_follows_two_sessions() {
-    let house = House::new(echo).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let test = TestBridge::new(echo).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
     let mut sessions = Vec::new();
     for _ in 0..2 {
-        let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+        let new = client.request("session/new", json!({"cwd": test.workspace})).await;
         sessions.push(new["sessionId"].clone());
         other.request("_openagents/attach", json!({"sessionId": sessions.last(), "since": 0})).await;
     }
@@ -161,11 +161,11 @@ async fn connection_follows_two_sessions() {
 
 #[tokio::test]
 async fn deleted_session_is_gone_for_every_client() {
-    let house = House::new(until_cancelled).await;
-    let (mut client, mut other, mut third) = (house.acp().await, house.acp().await, house.acp().await);
+    let test = TestBridge::new(until_cancelled).await;
+    let (mut client, mut other, mut third) = (test.acp().await, test.acp().await, test.acp().await);
     let capabilities = client.request("initialize", json!({"protocolVersion": 1})).await;
     assert!(capabilities["agentCapabilities"]["sessionCapabilities"]["delete"].is_object());
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let asked = client.ask("session/prompt", prompt(&session, "Wait")).await;
     client.notes_until("waiting").await;
     other.request("_openagents/attach", json!({"sessionId": session, "since": 3})).await;
@@ -188,11 +188,11 @@ async fn deleted_session_is_gone_for_every_client() {
 
 #[tokio::test]
 async fn list_watchers_see_changes_by_others() {
-    let house = House::new(until_cancelled).await;
-    let (mut watcher, mut client) = (house.acp().await, house.acp().await);
+    let test = TestBridge::new(until_cancelled).await;
+    let (mut watcher, mut client) = (test.acp().await, test.acp().await);
     let list = watcher.request("session/list", json!({"_meta": {"openagents": {"watch": true}}})).await;
     assert_eq!(list["sessions"], json!([]));
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let asked = client.ask("session/prompt", prompt(&session, "Name it")).await;
     let running = watcher.notes_until("\"running\":true").await.pop().unwrap();
     assert_eq!(running["sessions"][0]["sessionId"], session);
@@ -205,9 +205,9 @@ async fn list_watchers_see_changes_by_others() {
 
 #[tokio::test]
 async fn detached_session_is_not_followed() {
-    let house = House::new(echo).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(echo).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     assert_eq!(other.request("_openagents/detach", json!({"sessionId": session})).await, json!({}));
     client.request("session/prompt", prompt(&session, "Unheard")).await;
@@ -217,16 +217,16 @@ async fn detached_session_is_not_followed() {
 
 #[tokio::test]
 async fn follow_limit_drops_oldest_session() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let mut sessions = Vec::new();
     for _ in 0..64 {
-        let new = client.request("session/new", json!({"cwd": house.workspace})).await;
+        let new = client.request("session/new", json!({"cwd": test.workspace})).await;
         sessions.push(new["sessionId"].clone());
     }
     client.request("session/prompt", prompt(&sessions[0], "Still here")).await;
     client.notes.clear();
-    client.request("session/new", json!({"cwd": house.workspace})).await;
+    client.request("session/new", json!({"cwd": test.workspace})).await;
     client.request("session/list", json!({})).await;
     let output: Vec<_> =
         client.notes.iter().map(|note| (&note["method"], &note["params"]["sessionId"])).collect();
@@ -236,11 +236,11 @@ async fn follow_limit_drops_oldest_session() {
 /// The app chooses its session ids, so an id can be reused.
 #[tokio::test]
 async fn recreated_session_is_followed_again() {
-    let house = House::new(echo).await;
-    let (mut client, mut phone) = (house.acp().await, house.phone().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(echo).await;
+    let (mut client, mut phone) = (test.acp().await, test.phone().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     client.request("session/prompt", prompt(&session, "one")).await;
-    let mut other = house.acp().await;
+    let mut other = test.acp().await;
     other.request("session/delete", json!({"sessionId": session})).await;
     client.notes_until("removed").await;
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "default_mode"})).await;
@@ -258,14 +258,14 @@ fn speech(_: &openagents_orchestration::explore::ExploreRequest, emit: support::
 
 #[tokio::test]
 async fn stuck_client_reattaches_without_loss() {
-    let house = House::new(|request, _, emit| speech(request, emit)).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(|request, _, emit| speech(request, emit)).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let wire = tokio::net::TcpSocket::new_v4().unwrap();
     wire.set_recv_buffer_size(4 << 10).unwrap();
-    let wire = wire.connect(([127, 0, 0, 1], house.port()).into()).await.unwrap();
-    let token = format!("Bearer {}", house.bridge.token());
-    let request = support::with(support::request(house.port(), "/acp"), "authorization", &token);
+    let wire = wire.connect(([127, 0, 0, 1], test.port()).into()).await.unwrap();
+    let token = format!("Bearer {}", test.bridge.token());
+    let request = support::with(support::request(test.port(), "/acp"), "authorization", &token);
     let mut slow = Client::over(wire, request).await.unwrap();
     slow.request("initialize", json!({"protocolVersion": 1})).await;
     for reader in [&mut slow, &mut other] {
@@ -298,7 +298,7 @@ async fn stuck_client_reattaches_without_loss() {
     let number = close.reason.strip_prefix("Attach again from update ").unwrap().strip_suffix('.').unwrap();
     let number: u64 = number.parse().unwrap();
     assert!(number <= seen, "{number} of {seen}");
-    let mut again = house.acp().await;
+    let mut again = test.acp().await;
     let attach = json!({"sessionId": session, "since": number, "snapshot": false});
     let head = again.request("_openagents/attach", attach).await["seq"].as_u64().unwrap();
     assert!(seen < head, "it had not seen all of it");

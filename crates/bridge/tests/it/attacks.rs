@@ -1,7 +1,7 @@
 //! Attacks, each refused.
 
 use crate::support::{
-    Client, House, echo,
+    Client, TestBridge, echo,
     pairing::{claim, code, connect_from, http, http_from, pair, post, posting, status},
     prompt, refused, request, until_cancelled, with,
 };
@@ -10,16 +10,16 @@ use serde_json::json;
 use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message;
 
-fn bearer(house: &House, token: &str) -> tokio_tungstenite::tungstenite::http::Request<()> {
-    with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"))
+fn bearer(test: &TestBridge, token: &str) -> tokio_tungstenite::tungstenite::http::Request<()> {
+    with(request(test.port(), "/acp"), "authorization", &format!("Bearer {token}"))
 }
 
 /// Foreign pages, even with a valid token.
 #[tokio::test]
 async fn foreign_origin_is_refused() {
-    let house = House::new(echo).await;
-    let port = house.port();
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
+    let mut desk = test.acp().await;
     let code = code(&mut desk).await;
     for origin in [
         "https://example.com",
@@ -33,7 +33,7 @@ async fn foreign_origin_is_refused() {
         "null",
         "file://",
     ] {
-        let upgrade = with(bearer(&house, house.bridge.token()), "origin", origin);
+        let upgrade = with(bearer(&test, test.bridge.token()), "origin", origin);
         assert_eq!(refused(upgrade).await, 403, "{origin}");
         let ours = format!("Origin: http://127.0.0.1:{port}");
         let posted = posting(port, "/pair", &json!({"code": code, "name": "Evil"}));
@@ -47,8 +47,8 @@ async fn foreign_origin_is_refused() {
 /// A form, or any request without a CORS preflight, cannot pair.
 #[tokio::test]
 async fn post_without_json_is_refused() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     let posted = posting(port, "/pair", &json!({"code": "0000-0000", "name": "Evil"}));
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
         let answer = http(port, &posted.replace("application/json", kind)).await;
@@ -62,12 +62,12 @@ async fn post_without_json_is_refused() {
 
 #[tokio::test]
 async fn rebinding_host_is_refused() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     for host in
         ["rebound.example.com", "127.0.0.1.nip.io", "localhost.example.com", "192.168.1.5", "mac.local"]
     {
-        let upgrade = with(bearer(&house, house.bridge.token()), "host", &format!("{host}:{port}"));
+        let upgrade = with(bearer(&test, test.bridge.token()), "host", &format!("{host}:{port}"));
         assert_eq!(refused(upgrade).await, 403, "{host}");
         assert_eq!(refused(with(request(port, "/"), "host", host)).await, 403, "{host}");
         for path in ["/", "/index.html", "/ca.pem", "/pair"] {
@@ -86,23 +86,23 @@ async fn rebinding_host_is_refused() {
 /// A request from a private network to the loopback listener is not local: access without a token stays closed.
 #[tokio::test]
 async fn open_ios_access_excludes_private_network() {
-    let house = House::new(echo).await;
-    let (port, name) = (house.port(), "mac.tail1234.ts.net");
+    let test = TestBridge::new(echo).await;
+    let (port, name) = (test.port(), "mac.tail1234.ts.net");
     let upgrade = || with(with(request(port, "/acp"), "host", name), "origin", &format!("https://{name}"));
     assert_eq!(refused(upgrade()).await, 403, "the name is not known yet");
-    let mut desk = house.acp().await;
+    let mut desk = test.acp().await;
     let named = desk.request("_openagents/devices/network", json!({"names": ["Mac.tail1234.ts.net."]})).await;
     assert_eq!(named["network"]["names"], json!([name]));
     assert_eq!(refused(with(request(port, "/"), "host", name)).await, 403);
     assert!(Client::connect(request(port, "/")).await.is_ok());
     assert_eq!(refused(upgrade()).await, 401);
-    let local = format!("Bearer {}", house.bridge.token());
+    let local = format!("Bearer {}", test.bridge.token());
     assert_eq!(
         refused(with(upgrade(), "authorization", &local)).await,
         401,
         "the local token is only for this machine"
     );
-    let token = format!("Bearer {}", pair(&house, &mut desk, "Phone", "view").await.token);
+    let token = format!("Bearer {}", pair(&test, &mut desk, "Phone", "view").await.token);
     assert!(Client::connect(with(upgrade(), "authorization", &token)).await.is_ok());
     let plain = with(upgrade(), "origin", &format!("http://{name}"));
     assert_eq!(refused(with(plain, "authorization", &token)).await, 403);
@@ -116,20 +116,20 @@ async fn open_ios_access_excludes_private_network() {
 /// Regression: behind a proxy that sends this machine's name in `Host`, every client counted as local.
 #[tokio::test]
 async fn proxied_request_is_not_local() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "view").await;
-    let local = bearer(&house, house.bridge.token());
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", "view").await;
+    let local = bearer(&test, test.bridge.token());
     assert!(Client::connect(local).await.is_ok());
     for name in ["x-forwarded-for", "x-forwarded-proto", "x-real-ip", "forwarded", "via", "cf-connecting-ip"]
     {
         let brought = |request| with(request, name, "203.0.113.9");
-        assert_eq!(refused(brought(bearer(&house, house.bridge.token()))).await, 401, "{name}");
-        assert_eq!(refused(brought(request(house.port(), "/"))).await, 403, "{name}");
-        assert!(Client::connect(brought(bearer(&house, &paired.token))).await.is_ok(), "{name}");
+        assert_eq!(refused(brought(bearer(&test, test.bridge.token()))).await, 401, "{name}");
+        assert_eq!(refused(brought(request(test.port(), "/"))).await, 403, "{name}");
+        assert!(Client::connect(brought(bearer(&test, &paired.token))).await.is_ok(), "{name}");
     }
     // The address from the proxy is shown, and failed attempts are counted for it.
-    let brought = with(bearer(&house, &paired.token), "x-forwarded-for", "10.0.0.1, 203.0.113.9");
+    let brought = with(bearer(&test, &paired.token), "x-forwarded-for", "10.0.0.1, 203.0.113.9");
     let mut phone = Client::connect(brought).await.unwrap();
     phone.request("session/list", json!({})).await;
     let shown = desk.request("_openagents/devices/list", json!({})).await;
@@ -138,22 +138,22 @@ async fn proxied_request_is_not_local() {
 
 #[tokio::test]
 async fn bad_tokens_are_refused() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "admin").await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", "admin").await;
+    let port = test.port();
     let mut attempts = vec![request(port, "/acp")];
-    for token in [house.bridge.token(), &paired.token] {
+    for token in [test.bridge.token(), &paired.token] {
         let last = if token.ends_with('0') { "1" } else { "0" };
-        attempts.push(bearer(&house, &format!("{}{last}", &token[..63])));
-        attempts.push(bearer(&house, &token[..63]));
-        attempts.push(bearer(&house, &token.to_uppercase()));
+        attempts.push(bearer(&test, &format!("{}{last}", &token[..63])));
+        attempts.push(bearer(&test, &token[..63]));
+        attempts.push(bearer(&test, &token.to_uppercase()));
         attempts.push(request(port, &format!("/acp?token={token}")));
         attempts.push(request(port, &format!("/acp?access_token={token}")));
         attempts.push(with(request(port, "/acp"), "cookie", &format!("token={token}")));
     }
     // A token's stored hash is not a token.
-    attempts.push(bearer(&house, &sha2_hex(&paired.token)));
+    attempts.push(bearer(&test, &sha2_hex(&paired.token)));
     // Concurrently, because each one waits longer than the one before.
     for status in futures::future::join_all(attempts.into_iter().map(refused)).await {
         assert_eq!(status, 401);
@@ -177,9 +177,9 @@ fn sha2_hex(text: &str) -> String {
 
 #[tokio::test]
 async fn code_guesses_are_limited() {
-    let house = House::new(echo).await;
-    let port = house.port();
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
+    let mut desk = test.acp().await;
     let code = code(&mut desk).await;
     let guess = |n: usize| {
         let guess = format!("0000-000{n}");
@@ -197,14 +197,14 @@ async fn code_guesses_are_limited() {
     }
     assert_eq!(desk.request("_openagents/devices/list", json!({})).await["requests"], json!([]));
     // A client with a token is not delayed.
-    house.acp().await;
+    test.acp().await;
 }
 
 #[tokio::test]
 async fn distributed_code_guesses_keep_the_code() {
-    let house = House::new(echo).await;
-    let port = house.port();
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
+    let mut desk = test.acp().await;
     let code = code(&mut desk).await;
     let guesses = (2..12).map(async |n| {
         for _ in 0..5 {
@@ -222,24 +222,24 @@ async fn distributed_code_guesses_keep_the_code() {
 /// More connections than the limit. Other clients are not affected.
 #[tokio::test]
 async fn connection_flood_leaves_room_for_others() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let mut crowd = Vec::new();
     for _ in 0..3_000 {
-        crowd.push(connect_from([127, 0, 0, 9].into(), house.port()).await);
+        crowd.push(connect_from([127, 0, 0, 9].into(), test.port()).await);
     }
-    house.acp().await.request("session/list", json!({})).await;
+    test.acp().await.request("session/list", json!({})).await;
     for _ in 0..3_000 {
-        crowd.push(connect_from([127, 0, 0, 9].into(), house.port()).await);
+        crowd.push(connect_from([127, 0, 0, 9].into(), test.port()).await);
         crowd.swap_remove(0);
     }
-    house.acp().await.request("session/list", json!({})).await;
+    test.acp().await.request("session/list", json!({})).await;
 }
 
 #[tokio::test]
 async fn absent_and_withdrawn_codes_fail() {
-    let house = House::new(echo).await;
-    let port = house.port();
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
+    let mut desk = test.acp().await;
     let (status, output) = post(port, "/pair", &json!({"code": "", "name": "Evil"})).await;
     assert_eq!((status, &output["code"]), (403, &json!("wrong_code")));
     let first = code(&mut desk).await;
@@ -254,9 +254,9 @@ async fn absent_and_withdrawn_codes_fail() {
 
 #[tokio::test]
 async fn pairing_request_guesses_fail() {
-    let house = House::new(echo).await;
-    let port = house.port();
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
+    let mut desk = test.acp().await;
     let code = code(&mut desk).await;
     let waiting = claim(port, &code, "Phone").await;
     let shown = desk.request("_openagents/devices/list", json!({})).await["requests"][0].clone();
@@ -272,8 +272,8 @@ async fn pairing_request_guesses_fail() {
 
 #[tokio::test]
 async fn malformed_bodies_are_refused() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     for (body, expected) in [
         ("", 400),
         ("{", 400),
@@ -300,20 +300,20 @@ async fn malformed_bodies_are_refused() {
 
 #[tokio::test]
 async fn viewing_device_cannot_change_anything() {
-    let house = House::new(until_cancelled).await;
-    let mut desk = house.acp().await;
-    let mut phone = pair(&house, &mut desk, "Phone", "view").await.connect(&house).await;
-    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let mut desk = test.acp().await;
+    let mut phone = pair(&test, &mut desk, "Phone", "view").await.connect(&test).await;
+    let session = desk.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let turn = desk.ask("session/prompt", prompt(&session, "wait")).await;
     desk.notes_until("waiting").await;
     let one = json!({"sessionId": session});
     let methods = [
         ("session/prompt", prompt(&session, "evil")),
-        ("session/new", json!({"cwd": house.workspace})),
+        ("session/new", json!({"cwd": test.workspace})),
         ("session/cancel", one.clone()),
         ("session/close", one.clone()),
         ("session/set_mode", json!({"sessionId": session, "modeId": "codex"})),
-        ("_openagents/explore", json!({"root": house.workspace})),
+        ("_openagents/explore", json!({"root": test.workspace})),
         ("_openagents/delegate", json!({"sessionId": session, "arguments": {}})),
         ("_openagents/approvals/answer", json!({"sessionId": session, "approvalId": "x", "optionId": "y"})),
         ("_openagents/approvals/resume", json!({"sessionId": session, "approvalId": "x"})),
@@ -342,11 +342,11 @@ async fn viewing_device_cannot_change_anything() {
 
 #[tokio::test]
 async fn removed_device_loses_its_open_socket() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "admin").await;
-    let mut phone = paired.connect(&house).await;
-    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", "admin").await;
+    let mut phone = paired.connect(&test).await;
+    let session = desk.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
     // Nothing that it sends afterwards has an effect, whether it reads the close frame or not.
     for _ in 0..20 {
@@ -356,7 +356,7 @@ async fn removed_device_loses_its_open_socket() {
         }
     }
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
-    assert_eq!(refused(bearer(&house, &paired.token)).await, 401);
+    assert_eq!(refused(bearer(&test, &paired.token)).await, 401);
     let attached = desk.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     assert_eq!((&attached["seq"], &attached["running"]), (&json!(0), &json!(false)));
 }
@@ -364,13 +364,13 @@ async fn removed_device_loses_its_open_socket() {
 /// A page whose token was revoked gets only the close reason.
 #[tokio::test]
 async fn removed_device_cannot_return() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "admin").await;
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", "admin").await;
     desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
     let offer = format!("openagents.v1, openagents.token.{}", paired.token);
     let mut page =
-        Client::connect(with(request(house.port(), "/acp"), "sec-websocket-protocol", &offer)).await.unwrap();
+        Client::connect(with(request(test.port(), "/acp"), "sec-websocket-protocol", &offer)).await.unwrap();
     page.ask("initialize", json!({"protocolVersion": 1})).await;
     let Some(Message::Close(Some(close))) = page.message().await else { panic!("no reason") };
     assert_eq!(u16::from(close.code), 4401);
@@ -378,8 +378,8 @@ async fn removed_device_cannot_return() {
 
 #[tokio::test]
 async fn escaping_paths_are_refused() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     for path in [
         "/../token",
         "/..%2ftoken",
@@ -396,24 +396,24 @@ async fn escaping_paths_are_refused() {
     ] {
         let answer = http(port, &format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")).await;
         assert!(matches!(status(&answer), 400 | 404), "{path}: {answer}");
-        assert!(!answer.contains(house.bridge.token()) && !answer.contains("root:"), "{path}");
+        assert!(!answer.contains(test.bridge.token()) && !answer.contains("root:"), "{path}");
     }
 }
 
 /// Each refusal takes longer, and waiting refusals do not affect authenticated clients.
 #[tokio::test]
 async fn token_guesses_delay_only_the_guesser() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let waits = async |times: usize| {
         let mut waits = Vec::new();
         for _ in 0..times {
             let before = tokio::time::Instant::now();
-            assert_eq!(refused(bearer(&house, "wrong")).await, 401);
+            assert_eq!(refused(bearer(&test, "wrong")).await, 401);
             waits.push(before.elapsed());
         }
         waits
     };
     let waits = waits(5).await;
     assert!(waits[4] >= Duration::from_millis(1600), "{waits:?}");
-    house.acp().await;
+    test.acp().await;
 }

@@ -38,8 +38,8 @@ async fn delegate(client: &mut Client, session: &Value, arguments: Value) -> Val
     client.request("_openagents/delegate", params).await["toolCallId"].clone()
 }
 
-async fn new_session(client: &mut Client, house: &support::House) -> Value {
-    client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone()
+async fn new_session(client: &mut Client, test: &support::TestBridge) -> Value {
+    client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone()
 }
 
 /// Returns the last update of a delegation's call, and all notes up to the final message.
@@ -65,9 +65,9 @@ async fn ended(client: &mut Client, call: &Value) -> (Value, Vec<Value>) {
 
 #[tokio::test]
 async fn delegate_updates_are_in_both_logs() {
-    let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, agents) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let arguments = json!({"provider": "codex", "user_prompt": "Fix it", "description": "The parser"});
     let call = delegate(&mut client, &session, arguments).await;
     let (end, notes) = ended(&mut client, &call).await;
@@ -107,17 +107,17 @@ async fn delegate_updates_are_in_both_logs() {
     let own = own.into_iter().filter(|update| update["sessionUpdate"] != "session_info_update");
     let shown = notes.iter().filter(|note| !ours(note)["childSessionId"].is_null());
     assert_eq!(own.collect::<Vec<_>>(), shown.map(|note| note["update"].clone()).collect::<Vec<_>>());
-    assert_eq!(*troupe.agents[0].closed.lock().unwrap(), [child.as_str().unwrap()]);
-    assert_eq!(troupe.agents[0].requests.lock().unwrap()[0].root, house.workspace);
+    assert_eq!(*agents.agents[0].closed.lock().unwrap(), [child.as_str().unwrap()]);
+    assert_eq!(agents.agents[0].requests.lock().unwrap()[0].root, test.workspace);
 }
 
 #[tokio::test]
 async fn delegations_that_cannot_start_are_reported() {
     let absent = ScriptedAgent::new(CLAUDE_CODE, works);
     *absent.availability.lock().unwrap() = Availability::Unavailable("it is not installed".to_owned());
-    let (house, troupe) = agents::house(vec![ScriptedAgent::new(CODEX, works), absent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, agents) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, works), absent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     for (arguments, expected) in [
         (json!({"provider": "claude-code", "user_prompt": "x"}), "not installed"),
         (json!({"provider": "unknown", "user_prompt": "x"}), "unknown"),
@@ -134,16 +134,16 @@ async fn delegations_that_cannot_start_are_reported() {
         delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x", "dry_run": true}))
             .await;
     assert_eq!(ended(&mut client, &call).await.0["rawOutput"]["dispatched"], false);
-    assert!(troupe.agents.iter().all(|agent| agent.requests.lock().unwrap().is_empty()));
+    assert!(agents.agents.iter().all(|agent| agent.requests.lock().unwrap().is_empty()));
 }
 
 #[tokio::test]
 async fn delegate_approval_is_answered_from_either_session() {
     let asker = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
-    let (house, _) = agents::house(vec![asker]).await;
-    let (mut client, mut other) = (ours_client(&house, "Window").await, ours_client(&house, "Other").await);
+    let (test, _) = agents::test_bridge(vec![asker]).await;
+    let (mut client, mut other) = (ours_client(&test, "Window").await, ours_client(&test, "Other").await);
     for through_child in [false, true] {
-        let session = new_session(&mut client, &house).await;
+        let session = new_session(&mut client, &test).await;
         let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "a.rs"})).await;
         let question = asked(&mut client).await;
         let all = json!({"_meta": {"openagents": {"children": true}}});
@@ -174,10 +174,10 @@ async fn cancel_propagates_both_ways() {
         agents::call(host, &format!("open-{}", request.session_id), "edit");
         agents::until_cancelled(host, cancel)
     });
-    let (house, troupe) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
+    let (test, agents) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
     for cancels_child in [false, true] {
-        let session = new_session(&mut client, &house).await;
+        let session = new_session(&mut client, &test).await;
         let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
         let child = loop {
             let note = client.note().await;
@@ -199,7 +199,7 @@ async fn cancel_propagates_both_ways() {
         assert_eq!(attached["running"], false);
         client.notes.clear();
     }
-    assert_eq!(troupe.agents[0].closed.lock().unwrap().len(), 2);
+    assert_eq!(agents.agents[0].closed.lock().unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -212,9 +212,9 @@ async fn time_budget_is_noted_and_then_enforced() {
         }
         agents::until_cancelled(host, cancel)
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let arguments = json!({"provider": "codex", "user_prompt": "x", "time_budget_ms": 20, "summarize": true});
     let call = delegate(&mut client, &session, arguments).await;
     let (end, notes) = ended(&mut client, &call).await;
@@ -239,9 +239,9 @@ async fn delegate_deaf_to_cancel_is_abandoned() {
         agents::end(host, "");
         RunState::Complete
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
     client.notes_until("\"deaf\"").await;
     client.notify("session/cancel", json!({"sessionId": session})).await;
@@ -262,11 +262,11 @@ async fn delegate_deaf_to_cancel_is_abandoned() {
 #[tokio::test]
 async fn at_most_eight_delegates_run() {
     let agent = ScriptedAgent::new(CODEX, |_, host, cancel| agents::until_cancelled(host, cancel));
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
     let mut sessions = Vec::new();
     for _ in 0..8 {
-        let session = new_session(&mut client, &house).await;
+        let session = new_session(&mut client, &test).await;
         delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
         // The delegate has its prompt.
         loop {
@@ -277,7 +277,7 @@ async fn at_most_eight_delegates_run() {
         }
         sessions.push(session);
     }
-    let session = new_session(&mut client, &house).await;
+    let session = new_session(&mut client, &test).await;
     let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
     let (end, _) = ended(&mut client, &call).await;
     assert!(end.to_string().contains("8 delegates are at work already"), "{end}");
@@ -294,14 +294,14 @@ async fn model_delegates_and_gets_report() {
     let planner = ScriptedAgent::new("custom:planner", |_, _, _| panic!("it has a model"));
     let mut planner = Arc::into_inner(planner).unwrap();
     planner.model = Some(model.clone());
-    let (house, troupe) = agents::house(vec![Arc::new(planner), ScriptedAgent::new(CODEX, works)]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = agents::session_in(&mut client, &house, "custom:planner").await;
+    let (test, agents) = agents::test_bridge(vec![Arc::new(planner), ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = agents::session_in(&mut client, &test, "custom:planner").await;
     client.notes.clear();
     // The user is asked before anything leaves this machine, whatever the prompt says.
     let id = client.ask("session/prompt", prompt(&session, "Use Codex to fix the parser")).await;
     let card = asked(&mut client).await;
-    assert!(troupe.agents[1].requests.lock().unwrap().is_empty());
+    assert!(agents.agents[1].requests.lock().unwrap().is_empty());
     assert!(card["rawInput"]["brief"].as_str().unwrap().starts_with("Fix it"), "{card}");
     let answer = json!({"sessionId": session, "approvalId": card["id"], "optionId": "codex"});
     client.request("_openagents/approvals/answer", answer).await;
@@ -314,17 +314,17 @@ async fn model_delegates_and_gets_report() {
     for tool in ["delegate.run", "codex.run", "search.grep"] {
         assert!(offered.iter().any(|name| name == tool), "{offered:?}");
     }
-    assert!(troupe.agents[1].requests.lock().unwrap()[0].text.contains("Fix it"));
+    assert!(agents.agents[1].requests.lock().unwrap()[0].text.contains("Fix it"));
 }
 
 #[tokio::test]
 async fn delegate_depth_is_limited() {
-    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, works)]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let mut session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, works)]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let mut session = new_session(&mut client, &test).await;
     for depth in 0..3 {
         if depth > 0 {
-            client.request("session/resume", json!({"sessionId": session, "cwd": house.workspace})).await;
+            client.request("session/resume", json!({"sessionId": session, "cwd": test.workspace})).await;
         }
         client.notes.clear();
         let arguments = json!({"provider": "codex", "user_prompt": "x"});
@@ -349,13 +349,13 @@ async fn nested_approval_is_answered_from_the_top() {
     let codex = ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
     let mut codex = Arc::into_inner(codex).unwrap();
     codex.local = true;
-    let (house, _) = agents::house(vec![Arc::new(planner), Arc::new(codex)]).await;
+    let (test, _) = agents::test_bridge(vec![Arc::new(planner), Arc::new(codex)]).await;
     for answers_by_request in [false, true] {
-        let mut client = ours_client(&house, "Window").await;
-        let session = new_session(&mut client, &house).await;
-        let mut editor = agents::others_client(&house, "Editor").await;
+        let mut client = ours_client(&test, "Window").await;
+        let session = new_session(&mut client, &test).await;
+        let mut editor = agents::others_client(&test, "Editor").await;
         editor.request("_openagents/attach", json!({"sessionId": session})).await;
-        let mut phone = house.phone().await;
+        let mut phone = test.phone().await;
         let mode = json!({"session_id": session, "mode_id": "default_mode"});
         phone.request("session/set_mode", mode).await;
         let arguments = json!({"provider": "custom:planner", "user_prompt": "x"});
@@ -390,20 +390,20 @@ async fn nested_approval_is_answered_from_the_top() {
 async fn resumed_delegate_keeps_its_limits() {
     for answered in [false, true] {
         let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
-        let (house, _) = agents::house(vec![asker()]).await;
-        let mut client = ours_client(&house, "Before").await;
-        let session = new_session(&mut client, &house).await;
+        let (test, _) = agents::test_bridge(vec![asker()]).await;
+        let mut client = ours_client(&test, "Before").await;
+        let session = new_session(&mut client, &test).await;
         let arguments = json!({"provider": "codex", "user_prompt": "x", "files_include_glob": ["src/**"],
             "max_files": 3});
         delegate(&mut client, &session, arguments).await;
         let question = asked(&mut client).await;
-        let support::House { home, workspace, bridge, .. } = house;
+        let support::TestBridge { home, workspace, bridge, .. } = test;
         bridge.shutdown().await;
-        let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
-        let bridge = agents::start_with(home.path(), &workspace, troupe.clone()).await;
+        let agents = Arc::new(agents::ScriptedAgents { agents: vec![asker()], ..Default::default() });
+        let bridge = agents::start_with(home.path(), &workspace, agents.clone()).await;
         let folders = tempfile::tempdir().unwrap();
-        let house = support::House { home, workspace, bridge, _folders: folders };
-        let mut client = ours_client(&house, "After").await;
+        let test = support::TestBridge { home, workspace, bridge, _folders: folders };
+        let mut client = ours_client(&test, "After").await;
         client.request("_openagents/attach", json!({"sessionId": session})).await;
         // The approval has the same state in the delegate and in the session above it.
         let stands = client.notes.iter().map(|frame| approval(&frame["params"])).rfind(|one| one.is_object());
@@ -428,7 +428,7 @@ async fn resumed_delegate_keeps_its_limits() {
         }
         let output = client.notes_until("told yes").await;
         assert!(ours(output.last().unwrap())["childSessionId"].is_string());
-        let limits = troupe.agents[0].requests.lock().unwrap()[0].limits.clone();
+        let limits = agents.agents[0].requests.lock().unwrap()[0].limits.clone();
         assert_eq!(limits, AccessLimits { include: vec!["src/**".to_owned()], max_files: Some(3) });
     }
 }
@@ -437,17 +437,17 @@ async fn resumed_delegate_keeps_its_limits() {
 #[tokio::test]
 async fn shutdown_ends_resumed_delegate_in_parent() {
     let asker = || ScriptedAgent::new(CODEX, |_, host, cancel| asks_to_edit("a.rs", host, cancel));
-    let (house, _) = agents::house(vec![asker()]).await;
-    let mut client = ours_client(&house, "Before").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![asker()]).await;
+    let mut client = ours_client(&test, "Before").await;
+    let session = new_session(&mut client, &test).await;
     delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
     let question = asked(&mut client).await;
-    let support::House { home, workspace, bridge, _folders } = house;
+    let support::TestBridge { home, workspace, bridge, _folders } = test;
     bridge.shutdown().await;
-    let troupe = Arc::new(agents::Troupe { agents: vec![asker()], ..Default::default() });
-    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
-    let house = support::House { home, workspace, bridge, _folders };
-    let mut client = ours_client(&house, "After").await;
+    let agents = Arc::new(agents::ScriptedAgents { agents: vec![asker()], ..Default::default() });
+    let bridge = agents::start_with(home.path(), &workspace, agents).await;
+    let test = support::TestBridge { home, workspace, bridge, _folders };
+    let mut client = ours_client(&test, "After").await;
     client.request("_openagents/attach", json!({"sessionId": session})).await;
     let resume = json!({"sessionId": session, "approvalId": question["id"]});
     client.request("_openagents/approvals/resume", resume).await;
@@ -457,7 +457,7 @@ async fn shutdown_ends_resumed_delegate_in_parent() {
             break again;
         }
     };
-    let support::House { home, bridge, .. } = house;
+    let support::TestBridge { home, bridge, .. } = test;
     bridge.shutdown().await;
     // Read from the store, because a bridge that loads the session closes everything that is open.
     let store = openagents_bridge::open_store(home.path()).unwrap();
@@ -477,9 +477,9 @@ async fn failed_summary_keeps_the_answer() {
         }
         works(request, host, cancel)
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let arguments = json!({"provider": "codex", "user_prompt": "x", "summarize": true});
     let call = delegate(&mut client, &session, arguments).await;
     let (end, _) = ended(&mut client, &call).await;
@@ -502,9 +502,9 @@ async fn report_marks_a_cut_answer() {
             RunState::Complete
         });
         let cuts = agent.clone();
-        let (house, _) = agents::house(vec![agent]).await;
-        let mut client = ours_client(&house, "Window").await;
-        let session = new_session(&mut client, &house).await;
+        let (test, _) = agents::test_bridge(vec![agent]).await;
+        let mut client = ours_client(&test, "Window").await;
+        let session = new_session(&mut client, &test).await;
         cuts.cut_off.store(true, Ordering::SeqCst);
         let arguments = json!({"provider": "codex", "user_prompt": "x", "summarize": summarize});
         let call = delegate(&mut client, &session, arguments).await;
@@ -519,9 +519,9 @@ async fn failure_has_one_marker() {
         agents::end(host, "❌ No disk.");
         RunState::Failed
     });
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let call = delegate(&mut client, &session, json!({"provider": "codex", "user_prompt": "x"})).await;
     let (end, notes) = ended(&mut client, &call).await;
     assert_eq!(end["_meta"]["openagents"]["error"], "No disk.");
@@ -535,9 +535,9 @@ async fn early_cancelled_delegation_ends() {
         agents::say(host, "at work");
         agents::until_cancelled(host, cancel)
     };
-    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, waits)]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = new_session(&mut client, &house).await;
+    let (test, _) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, waits)]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = new_session(&mut client, &test).await;
     let task = json!({"provider": "codex", "user_prompt": "x"});
     let first = delegate(&mut client, &session, task.clone()).await;
     client.notes_until("at work").await;
@@ -590,11 +590,11 @@ fn unruly(request: &AgentRequest, host: &Session, cancel: &CancellationToken) ->
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn delegations_200_leave_nothing_open() {
-    let (house, _) = agents::house(vec![ScriptedAgent::new(CODEX, unruly)]).await;
+    let (test, _) = agents::test_bridge(vec![ScriptedAgent::new(CODEX, unruly)]).await;
     let mut rounds = Vec::new();
     for worker in 0..4u64 {
-        let mut client = ours_client(&house, "Window").await;
-        let workspace = house.workspace.clone();
+        let mut client = ours_client(&test, "Window").await;
+        let workspace = test.workspace.clone();
         rounds.push(tokio::spawn(async move {
             let (mut dice, mut children) = (Dice(worker + 1), 0);
             let new = json!({"cwd": workspace});
@@ -644,12 +644,12 @@ async fn delegations_200_leave_nothing_open() {
         started += children;
     }
     assert!(started >= 100, "only {started} delegates began");
-    let mut client = ours_client(&house, "Window").await;
+    let mut client = ours_client(&test, "Window").await;
     for session in &parents {
         let attached = client.request("_openagents/attach", json!({"sessionId": session})).await;
         assert_eq!((&attached["running"], &attached["approvals"]), (&json!(false), &json!([])));
     }
-    let support::House { home, bridge, .. } = house;
+    let support::TestBridge { home, bridge, .. } = test;
     bridge.shutdown().await;
 
     let store = openagents_bridge::open_store(home.path()).unwrap();

@@ -1,7 +1,7 @@
 //! Devices: pairing, scopes and removal.
 
 use crate::support::{
-    self, Client, House, acp,
+    self, Client, TestBridge, acp,
     agents::{self, ScriptedAgent, asks_to_edit, others_client, ours_client, session_in},
     echo,
     pairing::{Paired, claim, code, connect_from, pair, post, posting, seen},
@@ -17,21 +17,21 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 /// Starts a bridge with a client on this machine and a paired phone.
-async fn with_phone(scope: &str) -> (House, Client, Paired) {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", scope).await;
-    (house, desk, paired)
+async fn with_phone(scope: &str) -> (TestBridge, Client, Paired) {
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", scope).await;
+    (test, desk, paired)
 }
 
 /// Starts a bridge with a client on this machine and a phone that has sent the code. Also returns the code and the
 /// claim.
-async fn with_claim() -> (House, Client, String, Value) {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
+async fn with_claim() -> (TestBridge, Client, String, Value) {
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
     let code = code(&mut desk).await;
-    let claim = claim(house.port(), &code, "Phone").await;
-    (house, desk, code, claim)
+    let claim = claim(test.port(), &code, "Phone").await;
+    (test, desk, code, claim)
 }
 
 async fn devices(desk: &mut Client) -> Value {
@@ -58,8 +58,8 @@ async fn wait(time: Duration) {
 
 #[tokio::test]
 async fn phone_pairs_with_a_code() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
+    let test = TestBridge::new(echo).await;
+    let (port, mut desk) = (test.port(), test.acp().await);
     let shown = desk.request("_openagents/devices/pair", json!({})).await;
     let pairing = &shown["pairing"];
     let code = pairing["code"].as_str().unwrap();
@@ -112,8 +112,8 @@ async fn phone_pairs_with_a_code() {
 
 #[tokio::test]
 async fn local_client_is_not_a_device() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
     let me = desk.request("_openagents/devices/me", json!({})).await;
     assert_eq!(me, json!({"scope": "admin", "device": null}));
     assert_eq!(error(&mut desk, "_openagents/devices/leave", json!({})).await["code"], -32600);
@@ -121,43 +121,43 @@ async fn local_client_is_not_a_device() {
 
 #[tokio::test]
 async fn device_survives_restart_without_stored_token() {
-    let mut house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let paired = pair(&house, &mut desk, "Phone", "prompt").await;
-    paired.connect(&house).await.socket.close(None).await.unwrap();
+    let mut test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let paired = pair(&test, &mut desk, "Phone", "prompt").await;
+    paired.connect(&test).await.socket.close(None).await.unwrap();
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old phone"})).await;
-    let gone = pair(&house, &mut desk, "Tablet", "view").await;
+    let gone = pair(&test, &mut desk, "Tablet", "view").await;
     desk.request("_openagents/devices/revoke", json!({"id": gone.id})).await;
     drop(desk);
     let again = tempfile::tempdir().unwrap();
     let bridge =
-        std::mem::replace(&mut house.bridge, start(again.path(), &house.workspace, echo).await.unwrap());
+        std::mem::replace(&mut test.bridge, start(again.path(), &test.workspace, echo).await.unwrap());
     bridge.shutdown().await;
-    for file in std::fs::read_dir(house.home.path()).unwrap() {
+    for file in std::fs::read_dir(test.home.path()).unwrap() {
         let path = file.unwrap().path();
         let holds = std::fs::read(&path).is_ok_and(|bytes| {
             bytes.windows(paired.token.len()).any(|window| window == paired.token.as_bytes())
         });
         assert!(!holds, "{}", path.display());
     }
-    house.bridge = start(house.home.path(), &house.workspace, echo).await.unwrap();
-    let shown = devices(&mut house.acp().await).await["devices"][0].clone();
+    test.bridge = start(test.home.path(), &test.workspace, echo).await.unwrap();
+    let shown = devices(&mut test.acp().await).await["devices"][0].clone();
     assert_eq!((&shown["name"], &shown["address"]), (&json!("Old phone"), &json!("127.0.0.1")));
     assert!(shown["lastSeen"].as_i64().unwrap() >= shown["createdAt"].as_i64().unwrap());
-    let mut phone = paired.connect(&house).await;
+    let mut phone = paired.connect(&test).await;
     let me = phone.request("_openagents/devices/me", json!({})).await;
     assert_eq!(me, json!({"scope": "prompt", "device": {"id": paired.id, "name": "Old phone"}}));
-    let shown = devices(&mut house.acp().await).await["devices"].clone();
+    let shown = devices(&mut test.acp().await).await["devices"].clone();
     assert_eq!(shown.as_array().unwrap().len(), 1);
     let bearer =
-        |token: &str| with(request(house.port(), "/acp"), "authorization", &format!("Bearer {token}"));
+        |token: &str| with(request(test.port(), "/acp"), "authorization", &format!("Bearer {token}"));
     assert_eq!(refused(bearer(&gone.token)).await, 401);
 }
 
 #[tokio::test]
 async fn code_pairs_one_device() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
+    let test = TestBridge::new(echo).await;
+    let (port, mut desk) = (test.port(), test.acp().await);
     let code = code(&mut desk).await;
     let (first, second) = (claim(port, &code, "One").await, claim(port, &code, "Two").await);
     assert_ne!(first["compare"], second["compare"]);
@@ -173,8 +173,8 @@ async fn code_pairs_one_device() {
 
 #[tokio::test]
 async fn at_most_three_requests_are_pending() {
-    let house = House::new(echo).await;
-    let (port, mut desk) = (house.port(), house.acp().await);
+    let test = TestBridge::new(echo).await;
+    let (port, mut desk) = (test.port(), test.acp().await);
     let code = code(&mut desk).await;
     for name in ["One", "Two", "Three"] {
         claim(port, &code, name).await;
@@ -192,8 +192,8 @@ async fn at_most_three_requests_are_pending() {
 
 #[tokio::test]
 async fn declined_device_gets_the_reason() {
-    let (house, mut desk, code, claim) = with_claim().await;
-    let port = house.port();
+    let (test, mut desk, code, claim) = with_claim().await;
+    let port = test.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     let body = json!({"request": claim["request"]});
     let waiting = tokio::spawn(async move { post(port, "/pair/wait", &body).await.1 });
@@ -205,22 +205,22 @@ async fn declined_device_gets_the_reason() {
 
 #[tokio::test]
 async fn request_expires_after_five_minutes() {
-    let (house, _desk, code, claim) = with_claim().await;
-    let port = house.port();
+    let (test, _desktop, code, claim) = with_claim().await;
+    let port = test.port();
     wait(Duration::from_secs(301)).await;
     let output = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
     assert_eq!(output["state"], "expired");
     assert!(output["message"].as_str().unwrap().starts_with("This device was not approved on "));
     let (status, late) = post(port, "/pair", &json!({"code": code, "name": "Phone"})).await;
     assert_eq!((status, &late["code"]), (403, &json!("expired")));
-    let shown = devices(&mut house.acp().await).await;
+    let shown = devices(&mut test.acp().await).await;
     assert_eq!((&shown["pairing"], &shown["requests"]), (&Value::Null, &json!([])));
 }
 
 #[tokio::test]
 async fn reloaded_phone_keeps_waiting() {
-    let (house, mut desk, _, claim) = with_claim().await;
-    let port = house.port();
+    let (test, mut desk, _, claim) = with_claim().await;
+    let port = test.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     for _ in 0..20 {
         let body = json!({"request": claim["request"]});
@@ -236,8 +236,8 @@ async fn reloaded_phone_keeps_waiting() {
 /// Regression: the only answer with the token was sent to a sleeping phone.
 #[tokio::test]
 async fn lost_token_is_sent_again() {
-    let (house, mut desk, _, claim) = with_claim().await;
-    let port = house.port();
+    let (test, mut desk, _, claim) = with_claim().await;
+    let port = test.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     let body = json!({"request": claim["request"]});
     let mut asleep = connect_from([127, 0, 0, 1].into(), port).await;
@@ -249,32 +249,32 @@ async fn lost_token_is_sent_again() {
     assert_eq!((&first["state"], &first), (&json!("allowed"), &second));
     wait(Duration::from_secs(61)).await;
     // It has fetched its token, so it stays paired.
-    let shown = devices(&mut house.acp().await).await;
+    let shown = devices(&mut test.acp().await).await;
     assert_eq!(shown["devices"][0]["id"], first["device"]["id"]);
     assert_eq!(post(port, "/pair/wait", &body).await.1["state"], "expired");
 }
 
 #[tokio::test]
 async fn unfetched_grant_removes_the_device() {
-    let (house, mut desk, _, claim) = with_claim().await;
-    let port = house.port();
+    let (test, mut desk, _, claim) = with_claim().await;
+    let port = test.port();
     let request = seen(&mut desk, &claim["compare"]).await;
     let after = desk.request("_openagents/devices/allow", json!({"requestId": request["id"]})).await;
     assert_eq!(after["devices"].as_array().unwrap().len(), 1);
     wait(Duration::from_secs(61)).await;
-    assert_eq!(devices(&mut house.acp().await).await["devices"], json!([]));
+    assert_eq!(devices(&mut test.acp().await).await["devices"], json!([]));
     let output = post(port, "/pair/wait", &json!({"request": claim["request"]})).await.1;
     assert_eq!(output["state"], "expired");
 }
 
 #[tokio::test]
 async fn removed_device_is_disconnected_at_once() {
-    let house = House::new(echo).await;
-    let mut desk = house.acp().await;
-    let lost = pair(&house, &mut desk, "Lost phone", "admin").await;
-    let kept = pair(&house, &mut desk, "Tablet", "view").await;
+    let test = TestBridge::new(echo).await;
+    let mut desk = test.acp().await;
+    let lost = pair(&test, &mut desk, "Lost phone", "admin").await;
+    let kept = pair(&test, &mut desk, "Tablet", "view").await;
     let (mut one, mut two, mut other) =
-        (lost.connect(&house).await, lost.connect(&house).await, kept.connect(&house).await);
+        (lost.connect(&test).await, lost.connect(&test).await, kept.connect(&test).await);
     let after = desk.request("_openagents/devices/revoke", json!({"id": lost.id})).await;
     assert_eq!(after["devices"].as_array().unwrap().len(), 1);
     for client in [&mut one, &mut two] {
@@ -282,7 +282,7 @@ async fn removed_device_is_disconnected_at_once() {
         assert_eq!(u16::from(close.code), 4403);
         assert!(close.reason.as_str().starts_with("This device was removed on "), "{}", close.reason);
     }
-    let bearer = with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", lost.token));
+    let bearer = with(request(test.port(), "/acp"), "authorization", &format!("Bearer {}", lost.token));
     assert_eq!(refused(bearer).await, 401);
     other.request("session/list", json!({})).await;
     let unknown = error(&mut desk, "_openagents/devices/revoke", json!({"id": lost.id})).await;
@@ -292,9 +292,9 @@ async fn removed_device_is_disconnected_at_once() {
 /// Regression: the device was no longer shown, but its token would have been valid after a restart.
 #[tokio::test]
 async fn unstored_removal_can_be_repeated() {
-    let (house, mut desk, paired) = with_phone("view").await;
-    let mut phone = paired.connect(&house).await;
-    let file = std::fs::read_dir(house.home.path()).unwrap().map(|file| file.unwrap().path());
+    let (test, mut desk, paired) = with_phone("view").await;
+    let mut phone = paired.connect(&test).await;
+    let file = std::fs::read_dir(test.home.path()).unwrap().map(|file| file.unwrap().path());
     let file = file.into_iter().find(|path| path.extension().is_some_and(|kind| kind == "sqlite")).unwrap();
     let store = rusqlite::Connection::open(file).unwrap();
     let full =
@@ -304,7 +304,7 @@ async fn unstored_removal_can_be_repeated() {
     assert!(output["message"].as_str().unwrap().contains("Remove it again"), "{output}");
     // It is disconnected but still listed.
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
-    let bearer = || with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
+    let bearer = || with(request(test.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
     assert_eq!(refused(bearer()).await, 401);
     assert_eq!(devices(&mut desk).await["devices"][0]["id"], paired.id);
     store.execute_batch("DROP TRIGGER full").unwrap();
@@ -315,13 +315,13 @@ async fn unstored_removal_can_be_repeated() {
 /// Regression: sixty refused calls a minute displaced all other entries of the audit log.
 #[tokio::test]
 async fn refused_calls_of_a_device_are_counted() {
-    let (house, _desk, paired) = with_phone("view").await;
-    let mut phone = paired.connect(&house).await;
+    let (test, _desktop, paired) = with_phone("view").await;
+    let mut phone = paired.connect(&test).await;
     for _ in 0..20 {
-        error(&mut phone, "session/new", json!({"cwd": house.workspace})).await;
+        error(&mut phone, "session/new", json!({"cwd": test.workspace})).await;
     }
     let refused = async |action: &str| {
-        let mut desk = house.acp().await;
+        let mut desk = test.acp().await;
         let done = audit(&mut desk).await;
         let entries = done.iter().filter(|entry| entry["action"] == action);
         entries.map(|entry| entry["detail"].clone()).collect::<Vec<_>>()
@@ -336,10 +336,10 @@ async fn refused_calls_of_a_device_are_counted() {
 /// Regression: before `initialize`, a device had an empty name.
 #[tokio::test]
 async fn device_without_client_info_keeps_paired_name() {
-    let house = House::new(until_cancelled).await;
-    let mut desk = house.acp().await;
-    let mut phone = pair(&house, &mut desk, "Anna", "prompt").await.connect(&house).await;
-    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let mut desk = test.acp().await;
+    let mut phone = pair(&test, &mut desk, "Anna", "prompt").await.connect(&test).await;
+    let session = phone.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     phone.ask("session/prompt", prompt(&session, "hello")).await;
     desk.request("_openagents/attach", json!({"sessionId": session})).await;
     desk.notes_until(r#""client":"Anna""#).await;
@@ -347,8 +347,8 @@ async fn device_without_client_info_keeps_paired_name() {
 
 #[tokio::test]
 async fn device_can_remove_itself() {
-    let (house, mut desk, paired) = with_phone("view").await;
-    let mut phone = paired.connect(&house).await;
+    let (test, mut desk, paired) = with_phone("view").await;
+    let mut phone = paired.connect(&test).await;
     phone.ask("_openagents/devices/leave", json!({})).await;
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 4403);
     assert_eq!(devices(&mut desk).await["devices"], json!([]));
@@ -356,9 +356,9 @@ async fn device_can_remove_itself() {
 
 #[tokio::test]
 async fn new_name_and_scope_apply_to_open_sockets() {
-    let (house, mut desk, paired) = with_phone("view").await;
-    let mut phone = paired.connect(&house).await;
-    let session = desk.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let (test, mut desk, paired) = with_phone("view").await;
+    let mut phone = paired.connect(&test).await;
+    let session = desk.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let refusal = error(&mut phone, "session/prompt", prompt(&session, "hello")).await;
     assert_eq!(refusal["data"]["code"], "scope");
     assert_eq!(refusal["message"], "This device can only view. Change its access on the desktop.");
@@ -391,10 +391,10 @@ async fn new_name_and_scope_apply_to_open_sockets() {
 
 #[tokio::test]
 async fn watchers_see_devices_connect_and_disconnect() {
-    let (house, mut desk, paired) = with_phone("view").await;
+    let (test, mut desk, paired) = with_phone("view").await;
     let now = desk.request("_openagents/devices/list", json!({"watch": true})).await;
     assert_eq!(now["devices"][0]["connections"], 0);
-    let mut phone = paired.connect(&house).await;
+    let mut phone = paired.connect(&test).await;
     let notes = desk.notes_until(r#""connections":1"#).await;
     assert_eq!(notes.last().unwrap()["devices"][0]["id"], json!(paired.id));
     phone.socket.close(None).await.unwrap();
@@ -403,8 +403,8 @@ async fn watchers_see_devices_connect_and_disconnect() {
 
 #[tokio::test]
 async fn former_admin_gets_no_more_device_updates() {
-    let (house, mut desk, paired) = with_phone("admin").await;
-    let mut phone = paired.connect(&house).await;
+    let (test, mut desk, paired) = with_phone("admin").await;
+    let mut phone = paired.connect(&test).await;
     phone.request("_openagents/devices/list", json!({"watch": true})).await;
     phone.request("_openagents/inspect", json!({})).await;
     desk.request("session/list", json!({})).await;
@@ -427,8 +427,8 @@ async fn former_admin_gets_no_more_device_updates() {
 
 #[tokio::test]
 async fn admin_scope_guards_devices_and_settings() {
-    let (house, _desk, paired) = with_phone("approve").await;
-    let mut phone = paired.connect(&house).await;
+    let (test, _desktop, paired) = with_phone("approve").await;
+    let mut phone = paired.connect(&test).await;
     for method in [
         "_openagents/devices/list",
         "_openagents/devices/pair",
@@ -453,9 +453,9 @@ async fn admin_scope_guards_devices_and_settings() {
 #[tokio::test]
 async fn device_deletes_empty_session() {
     for scope in ["prompt", "approve"] {
-        let (house, mut desk, paired) = with_phone(scope).await;
-        let mut phone = paired.connect(&house).await;
-        let new = json!({"cwd": house.workspace});
+        let (test, mut desk, paired) = with_phone(scope).await;
+        let mut phone = paired.connect(&test).await;
+        let new = json!({"cwd": test.workspace});
         let session = phone.request("session/new", new.clone()).await["sessionId"].clone();
         let unknown = json!({"sessionId": session, "modeId": "gone"});
         assert_eq!(error(&mut phone, "session/set_mode", unknown).await["code"], -32602);
@@ -472,7 +472,7 @@ async fn device_deletes_empty_session() {
             let session = client.request("session/new", new.clone()).await["sessionId"].clone();
             client.request("session/prompt", prompt(&session, "Keep this")).await;
             let refusal =
-                error(&mut paired.connect(&house).await, "session/delete", json!({"sessionId": session}))
+                error(&mut paired.connect(&test).await, "session/delete", json!({"sessionId": session}))
                     .await;
             assert_eq!(refusal["data"]["code"], "scope");
             client.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -486,30 +486,30 @@ async fn device_deletes_empty_session() {
 
 #[tokio::test]
 async fn device_cannot_add_workspaces() {
-    let (house, mut desk, paired) = with_phone("approve").await;
-    let mut phone = paired.connect(&house).await;
-    let other = house.workspace.parent().unwrap().join("other");
+    let (test, mut desk, paired) = with_phone("approve").await;
+    let mut phone = paired.connect(&test).await;
+    let other = test.workspace.parent().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
     let open = json!({"cwd": other, "_meta": {"openagents": {"open": true}}});
     let unknown = format!("{} is not a known workspace", other.display());
     assert_eq!(error(&mut phone, "session/new", open.clone()).await["message"], unknown);
     assert_eq!(error(&mut phone, "_openagents/explore", json!({"root": other})).await["message"], unknown);
-    phone.request("session/new", json!({"cwd": house.workspace})).await;
+    phone.request("session/new", json!({"cwd": test.workspace})).await;
     desk.request("session/new", open).await;
     phone.request("session/new", json!({"cwd": other})).await;
 }
 
 #[tokio::test]
 async fn device_has_at_most_64_connections() {
-    let (house, mut desk, paired) = with_phone("view").await;
+    let (test, mut desk, paired) = with_phone("view").await;
     let mut open = Vec::new();
     for _ in 0..64 {
-        open.push(paired.connect(&house).await);
+        open.push(paired.connect(&test).await);
     }
-    let bearer = || with(request(house.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
+    let bearer = || with(request(test.port(), "/acp"), "authorization", &format!("Bearer {}", paired.token));
     assert_eq!(refused(bearer()).await, 503);
     assert_eq!(devices(&mut desk).await["devices"][0]["connections"], 64);
-    house.acp().await;
+    test.acp().await;
     open.pop().unwrap().socket.close(None).await.unwrap();
     // Its slot is free once the bridge has noticed.
     while Client::connect(bearer()).await.is_err() {}
@@ -519,18 +519,18 @@ async fn device_has_at_most_64_connections() {
 #[tokio::test]
 async fn only_approve_scope_gets_requests() {
     let codex = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
-    let (house, _) = agents::house(vec![codex]).await;
-    let mut desk = ours_client(&house, "Window").await;
-    let may_prompt = pair(&house, &mut desk, "Phone", "prompt").await;
-    let may_approve = pair(&house, &mut desk, "Tablet", "approve").await;
-    let session = session_in(&mut desk, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![codex]).await;
+    let mut desk = ours_client(&test, "Window").await;
+    let may_prompt = pair(&test, &mut desk, "Phone", "prompt").await;
+    let may_approve = pair(&test, &mut desk, "Tablet", "approve").await;
+    let session = session_in(&mut desk, &test, CODEX).await;
     let follow = async |paired: &Paired| {
-        let mut client = acp(house.port(), &paired.token).await;
+        let mut client = acp(test.port(), &paired.token).await;
         client.request("_openagents/attach", json!({"sessionId": session})).await;
         client
     };
     let (mut phone, mut tablet) = (follow(&may_prompt).await, follow(&may_approve).await);
-    let mut editor = others_client(&house, "Editor").await;
+    let mut editor = others_client(&test, "Editor").await;
     editor.request("_openagents/attach", json!({"sessionId": session})).await;
     let turn = desk.ask("session/prompt", prompt(&session, "a.rs")).await;
     let asked = loop {
@@ -571,14 +571,14 @@ async fn audit_has_the_whole_answered_command() {
         agents::end(host, "Done.");
         RunState::Complete
     });
-    let (house, _) = agents::house(vec![codex]).await;
-    let mut desk = ours_client(&house, "Window").await;
-    let tablet = pair(&house, &mut desk, "Tablet", "approve").await;
-    let session = session_in(&mut desk, &house, CODEX).await;
+    let (test, _) = agents::test_bridge(vec![codex]).await;
+    let mut desk = ours_client(&test, "Window").await;
+    let tablet = pair(&test, &mut desk, "Tablet", "approve").await;
+    let session = session_in(&mut desk, &test, CODEX).await;
     let turn = desk.ask("session/prompt", prompt(&session, "Test it")).await;
     let question = agents::asked(&mut desk).await;
     let answer = json!({"sessionId": session, "approvalId": question["id"], "optionId": "yes"});
-    tablet.connect(&house).await.request("_openagents/approvals/answer", answer).await;
+    tablet.connect(&test).await.request("_openagents/approvals/answer", answer).await;
     desk.answer(turn).await;
     let done = audit(&mut desk).await;
     let output = done.iter().find(|entry| entry["action"] == "approval.answered").unwrap();
@@ -588,9 +588,9 @@ async fn audit_has_the_whole_answered_command() {
 
 #[tokio::test]
 async fn audit_records_remote_actions() {
-    let (house, mut desk, paired) = with_phone("prompt").await;
-    let mut phone = paired.connect(&house).await;
-    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let (test, mut desk, paired) = with_phone("prompt").await;
+    let mut phone = paired.connect(&test).await;
+    let session = phone.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     phone.request("session/prompt", prompt(&session, "the secret plan")).await;
     phone.request("session/list", json!({})).await;
     error(&mut phone, "_openagents/devices/pair", json!({})).await;
@@ -599,7 +599,7 @@ async fn audit_records_remote_actions() {
     desk.request("_openagents/devices/rename", json!({"id": paired.id, "name": "Old"})).await;
     error(&mut phone, "session/prompt", prompt(&session, "the secret plan")).await;
     let code = code(&mut desk).await;
-    let claim = claim(house.port(), &code, "Unknown phone").await;
+    let claim = claim(test.port(), &code, "Unknown phone").await;
     let request = seen(&mut desk, &claim["compare"]).await;
     desk.request("_openagents/devices/decline", json!({"requestId": request["id"]})).await;
     desk.request("_openagents/devices/revoke", json!({"id": paired.id})).await;
@@ -614,7 +614,7 @@ async fn audit_records_remote_actions() {
         .collect();
     insta::assert_snapshot!(shown.join("\n"));
     let all = serde_json::to_string(&done).unwrap();
-    for secret in ["secret", &code, &paired.token, house.bridge.token(), claim["request"].as_str().unwrap()] {
+    for secret in ["secret", &code, &paired.token, test.bridge.token(), claim["request"].as_str().unwrap()] {
         assert!(!all.contains(secret), "{all}");
     }
     // Paged, newest first.

@@ -1,6 +1,6 @@
 //! Access control of the endpoints.
 
-use crate::support::{self, Client, House, config, echo, refused, request, start, with};
+use crate::support::{self, Client, TestBridge, config, echo, refused, request, start, with};
 use futures::SinkExt;
 use openagents_bridge::{Bridge, BridgeError};
 use serde_json::json;
@@ -13,8 +13,8 @@ use tokio_tungstenite::tungstenite::Message;
 
 #[tokio::test]
 async fn requests_without_the_token_are_refused() {
-    let house = House::new(echo).await;
-    let (port, token) = (house.port(), house.bridge.token());
+    let test = TestBridge::new(echo).await;
+    let (port, token) = (test.port(), test.bridge.token());
     let acp = || request(port, "/acp");
     let wrong = format!("{}0", &token[..63]);
     let wrong = if wrong == token { format!("{}1", &token[..63]) } else { wrong };
@@ -25,19 +25,19 @@ async fn requests_without_the_token_are_refused() {
     assert_eq!(refused(with(acp(), "sec-websocket-protocol", &other)).await, 401);
     assert_eq!(refused(request(port, &format!("/acp?token={token}"))).await, 401);
     // A valid token is not delayed by failed attempts.
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     client.request("session/list", json!({})).await;
 }
 
 #[tokio::test]
 async fn page_sends_the_token_as_a_subprotocol() {
-    let house = House::new(echo).await;
-    let offer = format!("openagents.v1, openagents.token.{}", house.bridge.token());
+    let test = TestBridge::new(echo).await;
+    let offer = format!("openagents.v1, openagents.token.{}", test.bridge.token());
     let from = |origin: &str| {
-        let request = with(request(house.port(), "/acp"), "sec-websocket-protocol", &offer);
+        let request = with(request(test.port(), "/acp"), "sec-websocket-protocol", &offer);
         with(request, "origin", origin)
     };
-    for origin in [format!("http://127.0.0.1:{}", house.port()), "tauri://localhost".to_owned()] {
+    for origin in [format!("http://127.0.0.1:{}", test.port()), "tauri://localhost".to_owned()] {
         let client = Client::connect(from(&origin)).await.unwrap();
         assert_eq!(client.protocol.as_deref(), Some("openagents.v1"));
     }
@@ -49,10 +49,10 @@ async fn page_sends_the_token_as_a_subprotocol() {
 /// Browsers do not expose the status of a failed upgrade to the page.
 #[tokio::test]
 async fn page_learns_its_token_is_wrong() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let wrong = format!("openagents.v1, openagents.token.{}", "0".repeat(64));
     for offer in ["openagents.v1", &wrong] {
-        let offered = with(request(house.port(), "/acp"), "sec-websocket-protocol", offer);
+        let offered = with(request(test.port(), "/acp"), "sec-websocket-protocol", offer);
         let mut page = Client::connect(offered).await.unwrap();
         assert_eq!(page.protocol.as_deref(), Some("openagents.v1"));
         page.ask("initialize", json!({"protocolVersion": 1})).await;
@@ -61,18 +61,18 @@ async fn page_learns_its_token_is_wrong() {
         assert_eq!(u16::from(close.code), 4401);
         assert_eq!(close.reason.as_str(), "The token is missing or wrong.");
     }
-    let offered = with(request(house.port(), "/acp"), "sec-websocket-protocol", "openagents.v1");
+    let offered = with(request(test.port(), "/acp"), "sec-websocket-protocol", "openagents.v1");
     assert_eq!(refused(with(offered, "origin", "https://example.com")).await, 403);
 }
 
 #[tokio::test]
 async fn idle_sockets_do_not_delay_a_valid_client() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let mut idle = Vec::new();
     for _ in 0..120 {
-        idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, house.port())).await.unwrap());
+        idle.push(TcpStream::connect((Ipv4Addr::LOCALHOST, test.port())).await.unwrap());
     }
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     client.request("session/list", json!({})).await;
     assert!(idle.iter().any(waits), "it connected before their deadline");
 }
@@ -85,8 +85,8 @@ fn waits(socket: &TcpStream) -> bool {
 /// Each refusal waits longer than the one before, but the number of waiting refusals is limited.
 #[tokio::test]
 async fn wrong_token_refusals_are_bounded() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     let guess = format!(
         "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
@@ -99,7 +99,7 @@ async fn wrong_token_refusals_are_bounded() {
         guesses.push(stream);
         tokio::task::yield_now().await;
     }
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     client.request("session/list", json!({})).await;
     assert!(guesses.iter().any(waits), "it connected before the guesses were answered");
     // Those above the limit of 64 are answered already.
@@ -117,14 +117,14 @@ async fn wrong_token_refusals_are_bounded() {
 
 #[tokio::test]
 async fn foreign_host_is_refused() {
-    let house = House::new(echo).await;
-    let token = format!("Bearer {}", house.bridge.token());
+    let test = TestBridge::new(echo).await;
+    let token = format!("Bearer {}", test.bridge.token());
     for path in ["/", "/acp"] {
         let request =
-            with(with(request(house.port(), path), "authorization", &token), "host", "example.com:9099");
+            with(with(request(test.port(), path), "authorization", &token), "host", "example.com:9099");
         assert_eq!(refused(request).await, 403, "{path}");
     }
-    let answer = http(house.port(), "GET / HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n").await;
+    let answer = http(test.port(), "GET / HTTP/1.1\r\nHost: rebound.example.com\r\n\r\n").await;
     assert!(
         answer.starts_with("HTTP/1.1 403") && answer.ends_with("This address is not served here.\n"),
         "{answer}"
@@ -133,11 +133,11 @@ async fn foreign_host_is_refused() {
 
 #[tokio::test]
 async fn pages_cannot_use_the_ios_endpoint() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     for origin in
-        [format!("http://127.0.0.1:{}", house.port()), "tauri://localhost".to_owned(), "null".to_owned()]
+        [format!("http://127.0.0.1:{}", test.port()), "tauri://localhost".to_owned(), "null".to_owned()]
     {
-        assert_eq!(refused(with(request(house.port(), "/"), "origin", &origin)).await, 403, "{origin}");
+        assert_eq!(refused(with(request(test.port(), "/"), "origin", &origin)).await, 403, "{origin}");
     }
 }
 
@@ -151,8 +151,8 @@ async fn http(port: u16, request: &str) -> String {
 
 #[tokio::test]
 async fn page_has_security_headers() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     let get = async |path: &str| {
         http(port, &format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n")).await
     };
@@ -190,8 +190,8 @@ async fn page_has_security_headers() {
 /// Another user may listen at `[::1]`, to which browsers resolve `localhost` first.
 #[tokio::test]
 async fn localhost_page_redirects_to_literal_address() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     for (path, host, location) in [
         ("/", format!("localhost:{port}"), format!("http://127.0.0.1:{port}/")),
         ("/?a=1", format!("LOCALHOST.:{port}"), format!("http://127.0.0.1:{port}/?a=1")),
@@ -206,24 +206,24 @@ async fn localhost_page_redirects_to_literal_address() {
 
 #[tokio::test]
 async fn frame_over_the_limit_is_closed_with_a_reason() {
-    let house = House::new(echo).await;
-    for (mut client, limit) in [(house.phone().await, 1 << 20), (house.acp().await, 16 << 20)] {
+    let test = TestBridge::new(echo).await;
+    for (mut client, limit) in [(test.phone().await, 1 << 20), (test.acp().await, 16 << 20)] {
         // The server stops reading in the middle, but the close reason must still arrive.
         let _ = client.socket.send(Message::text("x".repeat(limit + 1))).await;
         let close = client.closed().await.expect("a reason");
         assert_eq!(u16::from(close.code), 1009);
         assert_eq!(close.reason.as_str(), format!("A frame may have {limit} bytes at most."));
     }
-    let mut unauthenticated = Client::connect(request(house.port(), "/")).await.unwrap();
+    let mut unauthenticated = Client::connect(request(test.port(), "/")).await.unwrap();
     unauthenticated.socket.send(Message::text("x".repeat((64 << 10) + 1))).await.unwrap();
     assert_eq!(u16::from(unauthenticated.closed().await.unwrap().code), 1009);
-    house.acp().await;
+    test.acp().await;
 }
 
 #[tokio::test]
 async fn frame_below_the_limit_is_accepted() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     let text = "x".repeat((1 << 20) - 400);
     let params = json!({"session_id": session, "prompt": [{"type": "text", "text": text}]});
@@ -232,20 +232,20 @@ async fn frame_below_the_limit_is_accepted() {
 
 #[tokio::test]
 async fn start_errors_are_specific() {
-    let house = House::new(echo).await;
-    let Err(error) = start(house.home.path(), &house.workspace, echo).await else {
+    let test = TestBridge::new(echo).await;
+    let Err(error) = start(test.home.path(), &test.workspace, echo).await else {
         panic!("two on one folder")
     };
     assert!(matches!(error, BridgeError::AlreadyRunning { .. }));
     assert_eq!(
         error.to_string(),
-        format!("OpenAgents is already running on this data folder at http://{}", house.bridge.address())
+        format!("OpenAgents is already running on this data folder at http://{}", test.bridge.address())
     );
-    assert_eq!(openagents_bridge::running(house.home.path()), Some(house.bridge.address()));
+    assert_eq!(openagents_bridge::running(test.home.path()), Some(test.bridge.address()));
 
     let busy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let home = tempfile::tempdir().unwrap();
-    let mut on_busy = config(home.path(), &house.workspace);
+    let mut on_busy = config(home.path(), &test.workspace);
     on_busy.port = busy.local_addr().unwrap().port();
     let Err(error) = Bridge::start(on_busy.clone()).await else { panic!("two on one port") };
     assert_eq!(
@@ -259,7 +259,7 @@ async fn start_errors_are_specific() {
 
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let Err(error) = Bridge::start(config(&file, &house.workspace)).await else { panic!("a file as folder") };
+    let Err(error) = Bridge::start(config(&file, &test.workspace)).await else { panic!("a file as folder") };
     assert!(
         error.to_string().starts_with(&format!("cannot write to the data folder {}", file.display())),
         "{error}"
@@ -279,14 +279,14 @@ async fn damaged_database_is_reported_and_replaced() {
 /// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
 async fn silent_client_is_disconnected() {
-    let house = House::new(echo).await;
-    let port = house.port();
+    let test = TestBridge::new(echo).await;
+    let port = test.port();
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.unwrap();
     let upgrade = format!(
         "GET /acp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
          Authorization: Bearer {}\r\n\r\n",
-        house.bridge.token()
+        test.bridge.token()
     );
     stream.write_all(upgrade.as_bytes()).await.unwrap();
     let mut head = Vec::new();

@@ -1,7 +1,7 @@
 //! A real bridge whose store cannot be written: only stored updates are shown, all clients get the error, and work
 //! continues once writing works again.
 
-use crate::support::{self, Client, House, agents, echo, prompt, seq, shown, text};
+use crate::support::{self, Client, TestBridge, agents, echo, prompt, seq, shown, text};
 use openagents_sessions::store::{DATABASE_FILE, NewSession};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ async fn stored(client: &mut Client, session: &Value) -> Vec<String> {
 
 #[tokio::test]
 async fn unstorable_turn_stops_and_the_next_runs() {
-    let house = House::new(|request, cancel, emit| {
+    let test = TestBridge::new(|request, cancel, emit| {
         if request.goals == ["go on"] {
             return echo(request, cancel, emit);
         }
@@ -51,12 +51,12 @@ async fn unstorable_turn_stops_and_the_next_runs() {
         openagents_core::update::RunState::Cancelled
     })
     .await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     other.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     let asked = client.ask("session/prompt", prompt(&session, "begin")).await;
     other.notes_until("stored").await;
-    fill(house.home.path(), true);
+    fill(test.home.path(), true);
     let mut seen = 0;
     let mut failed = Value::Null;
     while failed.is_null() {
@@ -74,7 +74,7 @@ async fn unstorable_turn_stops_and_the_next_runs() {
     assert_eq!(code, -32603);
     assert_eq!(stored(&mut other, &session).await.len() as u64, seen, "what was shown is what is stored");
 
-    fill(house.home.path(), false);
+    fill(test.home.path(), false);
     let answer = client.request("session/prompt", prompt(&session, "go on")).await;
     assert_eq!(answer["stopReason"], "end_turn");
     let lines = stored(&mut other, &session).await;
@@ -93,10 +93,10 @@ async fn unstorable_turn_stops_and_the_next_runs() {
 /// Writers wait a while for a lock, then the error names its owner.
 #[tokio::test]
 async fn locked_database_is_named() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
-    let other = Connection::open(house.home.path().join(DATABASE_FILE)).unwrap();
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
+    let other = Connection::open(test.home.path().join(DATABASE_FILE)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (code, message) = client.error("session/prompt", prompt(&session, "one")).await;
     let reason = "another program has locked the session database; close it, then send the prompt again";
@@ -113,8 +113,8 @@ async fn locked_database_is_named() {
 
 #[tokio::test]
 async fn unreadable_session_leaves_others_alone() {
-    let house = House::new(echo).await;
-    let home = house.home.path().to_owned();
+    let test = TestBridge::new(echo).await;
+    let home = test.home.path().to_owned();
     let damage = move || {
         let store = openagents_bridge::open_store(&home).unwrap();
         let new = NewSession { id: "bad".to_owned(), cwd: "/demo".into(), mode: "default_mode".to_owned() };
@@ -124,8 +124,8 @@ async fn unreadable_session_leaves_others_alone() {
         database.execute("UPDATE events SET update_json = 'x' WHERE seq = 2", []).unwrap();
     };
     tokio::task::spawn_blocking(damage).await.unwrap();
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     // Update by update, and folded.
     for since in [0, 99] {
         let attach = json!({"sessionId": "bad", "since": since});
@@ -139,11 +139,11 @@ async fn unreadable_session_leaves_others_alone() {
 
 #[tokio::test]
 async fn late_client_gets_the_session_error() {
-    let house = House::new(echo).await;
-    let (mut client, mut late) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(echo).await;
+    let (mut client, mut late) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     client.request("session/prompt", prompt(&session, "one")).await;
-    fill(house.home.path(), true);
+    fill(test.home.path(), true);
     client.error("session/prompt", prompt(&session, "two")).await;
     late.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     let output = late.notes_until("store_failed").await;
@@ -153,13 +153,14 @@ async fn late_client_gets_the_session_error() {
 
 #[tokio::test]
 async fn unstorable_mode_is_not_set() {
-    let (house, _troupe) = agents::house(vec![agents::ScriptedAgent::new("codex", |_, host, cancel| {
-        agents::until_cancelled(host, cancel)
-    })])
-    .await;
-    let (mut client, mut phone) = (house.acp().await, house.phone().await);
-    let session = agents::session_in(&mut client, &house, "default_mode").await;
-    fill(house.home.path(), true);
+    let (test, _agents) =
+        agents::test_bridge(vec![agents::ScriptedAgent::new("codex", |_, host, cancel| {
+            agents::until_cancelled(host, cancel)
+        })])
+        .await;
+    let (mut client, mut phone) = (test.acp().await, test.phone().await);
+    let session = agents::session_in(&mut client, &test, "default_mode").await;
+    fill(test.home.path(), true);
     let set = json!({"sessionId": session, "modeId": "codex"});
     let (code, message) = client.error("session/set_mode", set.clone()).await;
     assert_eq!((code, message.as_str()), (-32603, "the session store failed: no room"));
@@ -169,7 +170,7 @@ async fn unstorable_mode_is_not_set() {
     let theirs = json!({"session_id": session, "mode_id": "codex"});
     assert_eq!(phone.error("session/set_mode", theirs.clone()).await.0, -32603);
     phone.notes_until("This session has stopped").await;
-    fill(house.home.path(), false);
+    fill(test.home.path(), false);
     client.request("session/set_mode", set).await;
     phone.request("session/set_mode", theirs).await;
     assert_eq!(mode(client.request("_openagents/attach", attach).await), "codex");

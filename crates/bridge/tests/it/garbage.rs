@@ -1,6 +1,6 @@
 //! Malformed frames: the server keeps serving, usually on the same connection.
 
-use crate::support::{Client, House, echo};
+use crate::support::{Client, TestBridge, echo};
 use futures::SinkExt;
 use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
@@ -105,10 +105,10 @@ async fn still_served(client: &mut Client, method: &str) {
 #[test]
 fn text_frames_never_end_the_handler() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let (house, phone, client) = runtime.block_on(async {
-        let house = House::new(echo).await;
-        let (phone, client) = (house.phone().await, house.acp().await);
-        (house, phone, client)
+    let (test, phone, client) = runtime.block_on(async {
+        let test = TestBridge::new(echo).await;
+        let (phone, client) = (test.phone().await, test.acp().await);
+        (test, phone, client)
     });
     let clients = tokio::sync::Mutex::new((phone, client));
     let mut runner =
@@ -127,13 +127,13 @@ fn text_frames_never_end_the_handler() {
         })
         .unwrap();
     drop(clients);
-    runtime.block_on(house.bridge.shutdown());
+    runtime.block_on(test.bridge.shutdown());
 }
 
 #[tokio::test]
 async fn malformed_frames_are_answered_or_ignored() {
-    let house = House::new(echo).await;
-    let (mut phone, mut client) = (house.phone().await, house.acp().await);
+    let test = TestBridge::new(echo).await;
+    let (mut phone, mut client) = (test.phone().await, test.acp().await);
     let deep = |open: &str, close: &str| {
         let (open, close) = (open.repeat(10_000), close.repeat(10_000));
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"session/list","params":{open}{close}}}"#)
@@ -179,9 +179,9 @@ async fn malformed_frames_are_answered_or_ignored() {
 
 #[tokio::test]
 async fn non_text_frame_closes_with_reason() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     for opcode in [Data::Text, Data::Binary] {
-        let mut client = house.acp().await;
+        let mut client = test.acp().await;
         let frame = Frame::message(vec![0xff, 0xfe, 0], OpCode::Data(opcode), true);
         client.socket.send(Message::Frame(frame)).await.unwrap();
         assert_eq!(u16::from(client.closed().await.expect("a reason").code), 1003, "{opcode:?}");
@@ -190,10 +190,10 @@ async fn non_text_frame_closes_with_reason() {
 
 #[tokio::test]
 async fn frame_of_100_mb_closes_with_reason() {
-    let house = House::new(echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     // The server drains only for a moment, but its answer must still arrive.
     let _ = client.socket.send(Message::text("x".repeat(100 << 20))).await;
     assert_eq!(u16::from(client.closed().await.expect("a reason").code), 1009);
-    house.acp().await.request("session/list", json!({})).await;
+    test.acp().await.request("session/list", json!({})).await;
 }

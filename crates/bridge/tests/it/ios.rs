@@ -1,6 +1,6 @@
 //! A real bridge, driven over the iOS endpoint.
 
-use crate::support::{self, Client, House, config, echo, request, shown, text, until_cancelled};
+use crate::support::{self, Client, TestBridge, config, echo, request, shown, text, until_cancelled};
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::Bridge;
 use openagents_core::update::RunState;
@@ -14,23 +14,23 @@ fn prompt(session: &Value, text: &str) -> Value {
 
 #[tokio::test]
 async fn initialize_is_answered_first() {
-    let house = House::new(echo).await;
-    let mut phone = Client::connect(request(house.port(), "/")).await.unwrap();
+    let test = TestBridge::new(echo).await;
+    let mut phone = Client::connect(request(test.port(), "/")).await.unwrap();
     phone.send(&json!({"jsonrpc": "2.0", "id": "early", "method": "session/new", "params": {}})).await;
     phone.send(&json!({"jsonrpc": "2.0", "id": "early", "method": "no/such", "params": {}})).await;
     phone.socket.send(Message::text("{")).await.unwrap();
     phone.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})).await;
     let first = phone.frame().await;
     assert_eq!((&first["id"], &first["result"]["protocol_version"]), (&json!(1), &json!("0.2.2")));
-    assert_eq!(first["result"]["_meta"]["working_directory"], json!(house.workspace));
+    assert_eq!(first["result"]["_meta"]["working_directory"], json!(test.workspace));
     // A second one is answered like the first.
     assert_eq!(phone.request("initialize", json!({})).await, first["result"]);
 }
 
 #[tokio::test]
 async fn binary_frames_are_read() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let frame = r#"{"jsonrpc":"2.0","id":"b","method":"session/new","params":{}}"#;
     phone.socket.send(Message::binary(frame.as_bytes().to_vec())).await.unwrap();
     assert!(phone.frame().await["result"]["session_id"].is_string());
@@ -40,8 +40,8 @@ async fn binary_frames_are_read() {
 
 #[tokio::test]
 async fn prompt_is_answered_and_not_echoed() {
-    let house = House::new(echo).await;
-    let (mut phone, mut other) = (house.phone().await, house.phone().await);
+    let test = TestBridge::new(echo).await;
+    let (mut phone, mut other) = (test.phone().await, test.phone().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     other.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
     assert_eq!(other.note().await["update"]["current_mode_id"], "codex");
@@ -58,8 +58,8 @@ async fn prompt_is_answered_and_not_echoed() {
 
 #[tokio::test]
 async fn unknown_session_is_created() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let session = json!("7F2A0B5E-OLD");
     assert_eq!(phone.request("session/prompt", prompt(&session, "one")).await, json!({"status": "started"}));
     phone.notes_until("one").await;
@@ -71,8 +71,8 @@ async fn unknown_session_is_created() {
 
 #[tokio::test]
 async fn errors_are_shown_in_the_session() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     let (code, message) = phone.error("session/prompt", prompt(&session, "   ")).await;
     assert_eq!((code, message.as_str()), (-32602, "Empty prompt"));
@@ -82,8 +82,8 @@ async fn errors_are_shown_in_the_session() {
 
 #[tokio::test]
 async fn cancel_works_as_request_and_notification() {
-    let house = House::new(until_cancelled).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(until_cancelled).await;
+    let mut phone = test.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     let cancel = json!({"session_id": session});
     assert_eq!(phone.request("session/cancel", cancel.clone()).await, json!({"status": "no_active_session"}));
@@ -100,14 +100,14 @@ async fn cancel_works_as_request_and_notification() {
 
 #[tokio::test]
 async fn exploration_root_is_admitted_or_replaced() {
-    let house = House::new(|request, _, emit| {
+    let test = TestBridge::new(|request, _, emit| {
         let note = request.repository_note.as_deref().unwrap_or("as asked");
         emit(text(&format!("{}: {note}", request.root.display())));
         RunState::Complete
     })
     .await;
-    let own = house.workspace.display().to_string();
-    let inner = house.workspace.join("inner");
+    let own = test.workspace.display().to_string();
+    let inner = test.workspace.join("inner");
     std::fs::create_dir(&inner).unwrap();
     let inner = inner.display().to_string();
     let dotted = format!("{own}/inner/../inner");
@@ -116,7 +116,7 @@ async fn exploration_root_is_admitted_or_replaced() {
     let file = elsewhere.path().join("file");
     std::fs::write(&file, "").unwrap();
     let file = file.display().to_string();
-    let mut phone = house.phone().await;
+    let mut phone = test.phone().await;
     for (root, expected) in [
         (json!(own), format!("{own}: as asked")),
         (json!(null), format!("{own}: as asked")),
@@ -144,17 +144,17 @@ async fn exploration_root_is_admitted_or_replaced() {
 /// A refused path and an admitted path are later replaced by links.
 #[tokio::test]
 async fn swapped_link_is_not_explored() {
-    let house = House::new(|request, _, emit| {
+    let test = TestBridge::new(|request, _, emit| {
         emit(text(&format!("in {}", request.root.display())));
         RunState::Complete
     })
     .await;
     let secret = tempfile::tempdir().unwrap();
-    let own = house.workspace.display().to_string();
-    let (file, folder) = (house.workspace.join("file"), house.workspace.join("folder"));
+    let own = test.workspace.display().to_string();
+    let (file, folder) = (test.workspace.join("file"), test.workspace.join("folder"));
     std::fs::write(&file, "").unwrap();
     std::fs::create_dir(&folder).unwrap();
-    let mut phone = house.phone().await;
+    let mut phone = test.phone().await;
     for (path, first, then) in [
         (&file, format!("in {own}"), format!("in {own}")),
         (&folder, format!("in {own}/folder"), format!("❌ {own}/folder is not a known workspace")),
@@ -178,8 +178,8 @@ async fn swapped_link_is_not_explored() {
 
 #[tokio::test]
 async fn only_named_sessions_are_followed() {
-    let house = House::new(echo).await;
-    let (mut one, mut two) = (house.phone().await, house.phone().await);
+    let test = TestBridge::new(echo).await;
+    let (mut one, mut two) = (test.phone().await, test.phone().await);
     for (phone, reply) in [(&mut one, "first"), (&mut two, "second")] {
         let session = phone.request("session/new", json!({})).await["session_id"].clone();
         phone.request("session/prompt", prompt(&session, reply)).await;
@@ -192,8 +192,8 @@ async fn only_named_sessions_are_followed() {
 
 #[tokio::test]
 async fn mode_is_sent_to_clients_that_set_one() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     for (mode, expected) in
         [("default_mode", "default_mode"), ("codex", "codex"), ("gptoss_20b", "default_mode")]
@@ -210,8 +210,8 @@ async fn mode_is_sent_to_clients_that_set_one() {
 
 #[tokio::test]
 async fn mode_changed_elsewhere_can_be_set_again() {
-    let house = House::new(echo).await;
-    let (mut one, mut two) = (house.phone().await, house.phone().await);
+    let test = TestBridge::new(echo).await;
+    let (mut one, mut two) = (test.phone().await, test.phone().await);
     let session = one.request("session/new", json!({})).await["session_id"].clone();
     let set = |mode: &str| json!({"session_id": session, "mode_id": mode});
     one.request("session/set_mode", set("codex")).await;
@@ -224,8 +224,8 @@ async fn mode_changed_elsewhere_can_be_set_again() {
 
 #[tokio::test]
 async fn history_is_available_for_the_drawer() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     assert_eq!(phone.request("tinyvex/history.recentSessions", json!({})).await, json!([]));
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
@@ -252,7 +252,7 @@ async fn history_is_available_for_the_drawer() {
 async fn broken_connection_is_resumed() {
     let (step, steps) = mpsc::channel::<&'static str>();
     let steps = Mutex::new(steps);
-    let house = House::new(move |_, _, emit| {
+    let test = TestBridge::new(move |_, _, emit| {
         while let Ok(reply) = steps.lock().unwrap().recv() {
             emit(text(&format!("{reply}\n\n")));
             if reply == "end" {
@@ -262,7 +262,7 @@ async fn broken_connection_is_resumed() {
         RunState::Complete
     })
     .await;
-    let mut phone = house.phone().await;
+    let mut phone = test.phone().await;
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     phone.request("session/prompt", prompt(&session, "go")).await;
     step.send("one").unwrap();
@@ -270,12 +270,12 @@ async fn broken_connection_is_resumed() {
     // No close frame.
     drop(phone);
     // Watched over the ACP endpoint, to be sure that the update is in the log.
-    let mut watcher = house.acp().await;
+    let mut watcher = test.acp().await;
     watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     step.send("two").unwrap();
     watcher.notes_until("two").await;
 
-    let mut phone = house.phone_again().await;
+    let mut phone = test.phone_again().await;
     step.send("end").unwrap();
     assert_eq!(
         shown(&phone.notes_until("end").await),
@@ -284,7 +284,7 @@ async fn broken_connection_is_resumed() {
     // Closed cleanly: the next one starts fresh.
     phone.socket.close(None).await.unwrap();
     while phone.socket.next().await.is_some() {}
-    let mut fresh = house.phone().await;
+    let mut fresh = test.phone().await;
     fresh.request("session/new", json!({})).await;
     assert!(fresh.notes.is_empty(), "{:?}", fresh.notes);
 }
@@ -292,19 +292,19 @@ async fn broken_connection_is_resumed() {
 /// The phone has lost its network: the old socket stays open for a long time, but is silent.
 #[tokio::test]
 async fn phone_resumes_before_old_socket_dies() {
-    let house = House::new(|request, _, emit| {
+    let test = TestBridge::new(|request, _, emit| {
         request.goals.iter().for_each(|goal| emit(text(goal)));
         RunState::Complete
     })
     .await;
-    let mut gone = house.phone().await;
+    let mut gone = test.phone().await;
     let session = gone.request("session/new", json!({})).await["session_id"].clone();
     gone.request("session/prompt", prompt(&session, "one")).await;
     gone.notes_until("one").await;
     // From here on `gone` does not read. Updates written to it are lost.
-    let mut back = house.phone().await;
+    let mut back = test.phone().await;
     back.request("tinyvex/history.recentSessions", json!({})).await;
-    let mut other = house.acp().await;
+    let mut other = test.acp().await;
     other.request("session/prompt", support::prompt(&session, "two")).await;
     assert_eq!(
         shown(&back.notes_until("agent_message_chunk").await),
@@ -316,13 +316,13 @@ async fn phone_resumes_before_old_socket_dies() {
 
 #[tokio::test]
 async fn live_phone_keeps_its_session() {
-    let house = House::new(echo).await;
-    let mut lives = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut lives = test.phone().await;
     let session = lives.request("session/new", json!({})).await["session_id"].clone();
     let listening = tokio::spawn(async move { lives.notes_until("agent_message_chunk").await });
-    let mut second = house.phone().await;
+    let mut second = test.phone().await;
     second.request("tinyvex/history.recentSessions", json!({})).await;
-    let mut other = house.acp().await;
+    let mut other = test.acp().await;
     other.request("session/prompt", support::prompt(&session, "where is it?")).await;
     assert_eq!(
         shown(&listening.await.unwrap()),
@@ -335,14 +335,14 @@ async fn live_phone_keeps_its_session() {
 /// Detecting that the first phone is silent takes a second here.
 #[tokio::test]
 async fn cancel_overtakes_a_slow_request() {
-    let house = House::new(until_cancelled).await;
-    let mut silent = house.phone().await;
+    let test = TestBridge::new(until_cancelled).await;
+    let mut silent = test.phone().await;
     let session = silent.request("session/new", json!({})).await["session_id"].clone();
     silent.request("session/prompt", prompt(&session, "go")).await;
     silent.notes_until("waiting").await;
-    let mut watcher = house.acp().await;
+    let mut watcher = test.acp().await;
     watcher.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
-    let mut phone = house.phone().await;
+    let mut phone = test.phone().await;
     phone.notify("session/cancel", json!({"session_id": session})).await;
     let later = phone.ask("tinyvex/history.recentSessions", json!({})).await;
     tokio::select! {
@@ -354,13 +354,13 @@ async fn cancel_overtakes_a_slow_request() {
 
 #[tokio::test]
 async fn phone_follows_last_named_sessions() {
-    let house = House::new(echo).await;
-    let mut phone = house.phone().await;
+    let test = TestBridge::new(echo).await;
+    let mut phone = test.phone().await;
     let mut sessions = Vec::new();
     for _ in 0..65 {
         sessions.push(phone.request("session/new", json!({})).await["session_id"].clone());
     }
-    let mut other = house.acp().await;
+    let mut other = test.acp().await;
     for (session, reply) in [(&sessions[0], "first"), (&sessions[1], "second"), (&sessions[64], "last")] {
         other.request("session/prompt", support::prompt(session, reply)).await;
     }
@@ -372,12 +372,12 @@ async fn phone_follows_last_named_sessions() {
 
 #[tokio::test]
 async fn queued_explorations_are_limited() {
-    let house = House::new(|_, cancel, _| {
+    let test = TestBridge::new(|_, cancel, _| {
         futures::executor::block_on(cancel.cancelled());
         RunState::Cancelled
     })
     .await;
-    let mut phone = house.phone().await;
+    let mut phone = test.phone().await;
     for _ in 0..256 {
         phone.request("orchestrate.explore.start", json!({})).await;
     }

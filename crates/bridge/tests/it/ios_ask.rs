@@ -1,6 +1,6 @@
 //! The iOS app waits until the user on this machine allows it.
 
-use crate::support::{self, Client, House, echo, shown};
+use crate::support::{self, Client, TestBridge, echo, shown};
 use futures::{SinkExt, StreamExt};
 use openagents_bridge::{Bridge, BridgeConfig, IosAccess, Listener, NetworkConfig};
 use serde_json::{Value, json};
@@ -13,26 +13,26 @@ const LAN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const PHONE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 7);
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 8);
 
-struct Desk {
-    _house: House,
+struct Setup {
+    _test: TestBridge,
     _home: tempfile::TempDir,
     bridge: Bridge,
     desktop: Client,
 }
 
-impl Desk {
+impl Setup {
     async fn new() -> Self {
         Self::with(Some(IosAccess::Ask)).await
     }
 
     async fn with(ios: Option<IosAccess>) -> Self {
-        let house = House::new(echo).await;
+        let test = TestBridge::new(echo).await;
         let home = tempfile::tempdir().unwrap();
         let network = NetworkConfig { lan: None, port: 0, addresses: Some(vec![LAN]), announce: false };
-        let config = BridgeConfig { ios, network, ..support::config(home.path(), &house.workspace) };
+        let config = BridgeConfig { ios, network, ..support::config(home.path(), &test.workspace) };
         let bridge = support::start_as(config, echo).await.unwrap();
         let desktop = support::acp(bridge.address().port(), bridge.token()).await;
-        Self { _house: house, _home: home, bridge, desktop }
+        Self { _test: test, _home: home, bridge, desktop }
     }
 
     /// Opens the socket of an app at `address`.
@@ -115,22 +115,22 @@ async fn next(phone: &mut Client) -> Value {
 
 #[tokio::test]
 async fn frames_are_held_until_access_is_allowed() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.request_access(PHONE).await.unwrap();
+    let mut setup = Setup::new().await;
+    let mut phone = setup.request_access(PHONE).await.unwrap();
     let answer = phone.request("initialize", hello()).await;
     // The workspace is not shown to a pending connection.
     assert_eq!(answer["_meta"], Value::Null);
     let session = phone.ask("session/new", json!({})).await;
-    let asked = desk.request(Value::is_object).await;
+    let asked = setup.request(Value::is_object).await;
     assert_eq!((&asked["kind"], &asked["name"]), (&json!("ios"), &json!("OpenAgents iOS")));
     assert_eq!((&asked["address"], &asked["sessionId"]), (&json!(PHONE), &Value::Null));
     let wanted = phone.ask("session/prompt", prompt(&json!("an-old-session"), "where is it?")).await;
-    let asked = desk.request(|request| !request["sessionId"].is_null()).await;
+    let asked = setup.request(|request| !request["sessionId"].is_null()).await;
     assert_eq!(asked["sessionId"], "an-old-session");
     // Nothing was started.
-    let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+    let sessions = setup.desktop.request("session/list", json!({})).await["sessions"].clone();
     assert_eq!(sessions, json!([]));
-    let snapshot = desk.allow().await;
+    let snapshot = setup.allow().await;
     assert_eq!(snapshot["requests"], json!([]));
     assert_eq!(snapshot["apps"][0]["address"], json!(PHONE));
     // In the order in which the frames were sent.
@@ -138,15 +138,15 @@ async fn frames_are_held_until_access_is_allowed() {
     assert_eq!(phone.answer(wanted).await["result"]["status"], "started");
     phone.notes_until("where is it?").await;
     // Access is remembered: the next socket is admitted at once with a full answer.
-    let mut again = desk.request_access(PHONE).await.unwrap();
+    let mut again = setup.request_access(PHONE).await.unwrap();
     let answer = again.request("initialize", hello()).await;
     assert!(answer["_meta"]["working_directory"].is_string());
     again.request("tinyvex/history.recentSessions", json!({})).await;
     // Another address needs its own approval.
-    desk.phone(OTHER).await;
-    assert_eq!(desk.request(Value::is_object).await["address"], json!(OTHER));
+    setup.phone(OTHER).await;
+    assert_eq!(setup.request(Value::is_object).await["address"], json!(OTHER));
     // Its calls are in the audit log.
-    let entries = desk.ask("audit", json!({})).await["entries"].clone();
+    let entries = setup.ask("audit", json!({})).await["entries"].clone();
     let entry = entries.as_array().unwrap().iter().find(|entry| entry["action"] == "session/prompt");
     let entry = entry.expect("an entry");
     assert_eq!((&entry["name"], &entry["address"]), (&json!("OpenAgents iOS"), &json!(PHONE.to_string())));
@@ -155,12 +155,12 @@ async fn frames_are_held_until_access_is_allowed() {
 
 #[tokio::test]
 async fn declined_app_is_notified_once_and_blocked() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
+    let mut setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
     phone.ask("tinyvex/history.recentSessions", json!({})).await;
     phone.ask("session/set_mode", json!({"session_id": "mine", "mode_id": "codex"})).await;
     phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
-    desk.decline().await;
+    setup.decline().await;
     let note = phone.note().await;
     assert!(not_allowed(&note), "{note}");
     assert_eq!(note["session_id"], "mine");
@@ -172,41 +172,41 @@ async fn declined_app_is_notified_once_and_blocked() {
         Message::Pong(bytes) => assert_eq!(&bytes[..], b"there?"),
         other => panic!("{other:?}"),
     }
-    let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+    let sessions = setup.desktop.request("session/list", json!({})).await["sessions"].clone();
     assert_eq!(sessions, json!([]));
-    let (status, reply) = desk.refused(PHONE).await;
+    let (status, reply) = setup.refused(PHONE).await;
     assert_eq!(status, 403);
     assert!(reply.contains("has not allowed this phone"), "{reply}");
-    desk.phone(OTHER).await;
+    setup.phone(OTHER).await;
     // Ten minutes later it may ask again.
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(601)).await;
     tokio::time::resume();
-    desk.phone(PHONE).await;
+    setup.phone(PHONE).await;
 }
 
 /// The app shows nothing until it has a session.
 #[tokio::test]
 async fn declined_app_is_notified_in_its_new_session() {
     for (method, params) in [("session/new", json!({})), ("orchestrate.explore.start", json!({}))] {
-        let mut desk = Desk::new().await;
-        let mut phone = desk.phone(PHONE).await;
+        let mut setup = Setup::new().await;
+        let mut phone = setup.phone(PHONE).await;
         let asked = phone.ask(method, params).await;
-        desk.decline().await;
+        setup.decline().await;
         let session = phone.answer(asked).await["result"]["session_id"].clone();
         assert!(session.is_string());
         let note = phone.note().await;
         assert!(not_allowed(&note) && note["session_id"] == session, "{note}");
-        let sessions = desk.desktop.request("session/list", json!({})).await["sessions"].clone();
+        let sessions = setup.desktop.request("session/list", json!({})).await["sessions"].clone();
         assert_eq!(sessions, json!([]), "{method}");
     }
 }
 
 #[tokio::test]
 async fn declined_app_without_session_is_notified_later() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
-    desk.decline().await;
+    let mut setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
+    setup.decline().await;
     phone.ask("tinyvex/history.recentSessions", json!({})).await;
     phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
     assert!(not_allowed(&phone.note().await));
@@ -215,10 +215,10 @@ async fn declined_app_without_session_is_notified_later() {
 /// Uses the paused clock, which advances when all tasks are idle.
 #[tokio::test]
 async fn unanswered_request_counts_as_declined() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
+    let mut setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
     phone.ask("session/prompt", prompt(&json!("mine"), "where is it?")).await;
-    desk.request(|request| !request["sessionId"].is_null()).await;
+    setup.request(|request| !request["sessionId"].is_null()).await;
     let asked = tokio::time::Instant::now();
     tokio::time::pause();
     let note = next(&mut phone).await;
@@ -226,25 +226,25 @@ async fn unanswered_request_counts_as_declined() {
     tokio::time::resume();
     assert!(not_allowed(&note["params"]), "{note}");
     assert!((55..=75).contains(&waited.as_secs()), "{waited:?}");
-    assert_eq!(desk.refused(PHONE).await.0, 403);
+    assert_eq!(setup.refused(PHONE).await.0, 403);
     // The desktop's connection has missed its pings.
-    desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
-    let snapshot = desk.ask("list", json!({})).await;
+    setup.desktop = support::acp(setup.bridge.address().port(), setup.bridge.token()).await;
+    let snapshot = setup.ask("list", json!({})).await;
     assert_eq!((&snapshot["requests"], &snapshot["apps"]), (&json!([]), &json!([])));
 }
 
 #[tokio::test]
 async fn sockets_of_one_address_share_a_request() {
-    let mut desk = Desk::new().await;
+    let mut setup = Setup::new().await;
     let mut phones = Vec::new();
     for _ in 0..3 {
-        phones.push(desk.phone(PHONE).await);
+        phones.push(setup.phone(PHONE).await);
     }
     let mut asked = Vec::new();
     for phone in &mut phones {
         asked.push(phone.ask("session/new", json!({})).await);
     }
-    desk.allow().await;
+    setup.allow().await;
     for (phone, asked) in phones.iter_mut().zip(asked) {
         assert!(phone.answer(asked).await["result"]["session_id"].is_string());
     }
@@ -252,8 +252,8 @@ async fn sockets_of_one_address_share_a_request() {
 
 #[tokio::test]
 async fn pending_connection_bounds_held_frames() {
-    let desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
+    let setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
     for _ in 0..100 {
         // The server may have closed it already.
         let frame = json!({"jsonrpc": "2.0", "id": 9, "method": "session/new", "params": {}});
@@ -261,59 +261,59 @@ async fn pending_connection_bounds_held_frames() {
     }
     let _ = phone.socket.flush().await;
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 1008);
-    let mut phone = desk.phone(PHONE).await;
+    let mut phone = setup.phone(PHONE).await;
     let long = Message::text("x".repeat((64 << 10) + 1));
     phone.socket.send(long).await.unwrap();
     assert_eq!(u16::from(phone.closed().await.expect("a reason").code), 1009);
     // Pending connections per address are limited.
     let mut sockets = Vec::new();
     for _ in 0..5 {
-        sockets.push(desk.phone(PHONE).await);
+        sockets.push(setup.phone(PHONE).await);
     }
-    let mut late = desk.request_access(PHONE).await.unwrap();
+    let mut late = setup.request_access(PHONE).await.unwrap();
     assert_eq!(u16::from(late.closed().await.expect("a reason").code), 1013);
-    desk.phone(OTHER).await;
+    setup.phone(OTHER).await;
     drop(sockets);
 }
 
 #[tokio::test]
 async fn removed_app_is_disconnected_and_blocked() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
-    desk.allow().await;
+    let mut setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
+    setup.allow().await;
     phone.request("session/new", json!({})).await;
-    let snapshot = desk.ask("revoke", json!({"address": PHONE})).await;
+    let snapshot = setup.ask("revoke", json!({"address": PHONE})).await;
     assert_eq!(snapshot["apps"], json!([]));
     while phone.message().await.is_some() {}
-    assert_eq!(desk.refused(PHONE).await.0, 403);
+    assert_eq!(setup.refused(PHONE).await.0, 403);
 }
 
 /// Uses the paused clock.
 #[tokio::test]
 async fn app_access_expires() {
-    let mut desk = Desk::new().await;
-    let mut phone = desk.phone(PHONE).await;
-    desk.allow().await;
+    let mut setup = Setup::new().await;
+    let mut phone = setup.phone(PHONE).await;
+    setup.allow().await;
     phone.request("session/new", json!({})).await;
     tokio::time::pause();
     // Reading the socket also answers pings.
     while let Some(Ok(_)) = phone.socket.next().await {}
     tokio::time::resume();
     // The desktop's connection has missed its pings.
-    desk.desktop = support::acp(desk.bridge.address().port(), desk.bridge.token()).await;
-    let mut phone = desk.phone(PHONE).await;
+    setup.desktop = support::acp(setup.bridge.address().port(), setup.bridge.token()).await;
+    let mut phone = setup.phone(PHONE).await;
     phone.ask("session/new", json!({})).await;
-    desk.request(Value::is_object).await;
+    setup.request(Value::is_object).await;
 }
 
 #[tokio::test]
 async fn app_scope_is_at_most_prompt() {
-    let mut desk = Desk::new().await;
+    let mut setup = Setup::new().await;
     for (scope, may) in [("admin", true), ("view", false)] {
         let address = if may { PHONE } else { OTHER };
-        let mut phone = desk.phone(address).await;
-        let request = desk.request(Value::is_object).await;
-        desk.ask("allow", json!({"requestId": request["id"], "scope": scope})).await;
+        let mut phone = setup.phone(address).await;
+        let request = setup.request(Value::is_object).await;
+        setup.ask("allow", json!({"requestId": request["id"], "scope": scope})).await;
         phone.request("tinyvex/history.recentSessions", json!({})).await;
         if may {
             let session = phone.request("session/new", json!({})).await["session_id"].clone();
@@ -333,13 +333,13 @@ async fn app_scope_is_at_most_prompt() {
 
 #[tokio::test]
 async fn switching_ios_access_off_ends_its_connections() {
-    let mut desk = Desk::with(None).await;
-    desk.ask("network", json!({"ios": "ask"})).await;
-    let (mut allowed, mut waiting) = (desk.phone(PHONE).await, None);
-    desk.allow().await;
+    let mut setup = Setup::with(None).await;
+    setup.ask("network", json!({"ios": "ask"})).await;
+    let (mut allowed, mut waiting) = (setup.phone(PHONE).await, None);
+    setup.allow().await;
     allowed.request("session/new", json!({})).await;
-    waiting.replace(desk.phone(OTHER).await);
-    desk.ask("network", json!({"ios": "off"})).await;
+    waiting.replace(setup.phone(OTHER).await);
+    setup.ask("network", json!({"ios": "off"})).await;
     while allowed.message().await.is_some() {}
     while waiting.as_mut().unwrap().message().await.is_some() {}
 }
@@ -347,14 +347,14 @@ async fn switching_ios_access_off_ends_its_connections() {
 /// The same address may belong to another device on the next network.
 #[tokio::test]
 async fn phone_asks_again_after_network_change() {
-    let mut desk = Desk::with(None).await;
-    desk.ask("network", json!({"ios": "ask"})).await;
-    let mut phone = desk.phone(PHONE).await;
-    desk.allow().await;
+    let mut setup = Setup::with(None).await;
+    setup.ask("network", json!({"ios": "ask"})).await;
+    let mut phone = setup.phone(PHONE).await;
+    setup.allow().await;
     phone.request("session/new", json!({})).await;
-    desk.ask("network", json!({"ios": "off"})).await;
-    desk.ask("network", json!({"ios": "ask"})).await;
-    let mut again = desk.request_access(PHONE).await.unwrap();
+    setup.ask("network", json!({"ios": "off"})).await;
+    setup.ask("network", json!({"ios": "ask"})).await;
+    let mut again = setup.request_access(PHONE).await.unwrap();
     // The workspace is not shown to a pending connection.
     assert_eq!(again.request("initialize", hello()).await["_meta"], Value::Null);
 }

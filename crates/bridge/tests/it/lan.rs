@@ -1,6 +1,6 @@
 //! Network access for other devices.
 
-use crate::support::{self, Client, House, config, echo, pairing, refused, with};
+use crate::support::{self, Client, TestBridge, config, echo, pairing, refused, with};
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, IosAccess, Listener, NetworkConfig};
 use reqwest::{Certificate, StatusCode, Version};
 use rustls::{
@@ -25,7 +25,7 @@ use tokio_tungstenite::tungstenite::{self, Message, client::IntoClientRequest, h
 const LAN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 struct Lan {
-    house: House,
+    test: TestBridge,
     home: tempfile::TempDir,
     bridge: Bridge,
 }
@@ -37,10 +37,10 @@ impl Lan {
     }
 
     async fn with(change: impl FnOnce(&mut BridgeConfig)) -> Self {
-        let house = House::new(echo).await;
+        let test = TestBridge::new(echo).await;
         let home = tempfile::tempdir().unwrap();
-        let bridge = Bridge::start(served(home.path(), &house.workspace, change)).await.unwrap();
-        Self { house, home, bridge }
+        let bridge = Bridge::start(served(home.path(), &test.workspace, change)).await.unwrap();
+        Self { test, home, bridge }
     }
 
     fn listener(&self, kind: Listener) -> SocketAddr {
@@ -276,10 +276,10 @@ async fn network_switches_while_running() {
     // The same port and certificate are used again, and the switch is stored.
     let again = network(&mut desktop, json!({"lan": true})).await;
     assert_eq!((lan.listener(Listener::Web), &again["fingerprint"]), (web, &on["fingerprint"]));
-    let Lan { house, home, bridge } = lan;
+    let Lan { test, home, bridge } = lan;
     bridge.shutdown().await;
     let config =
-        served(home.path(), &house.workspace, |config| (config.network.lan, config.ios) = (None, None));
+        served(home.path(), &test.workspace, |config| (config.network.lan, config.ios) = (None, None));
     let bridge = Bridge::start(config).await.unwrap();
     let state = bridge.network();
     assert_eq!(
@@ -339,10 +339,10 @@ async fn busy_port_is_reported_and_retried() {
 
 #[tokio::test]
 async fn unusable_certificate_folder_is_reported() {
-    let house = House::new(echo).await;
+    let test = TestBridge::new(echo).await;
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("tls"), "a file where the folder should be").unwrap();
-    let bridge = Bridge::start(served(home.path(), &house.workspace, |_| {})).await.unwrap();
+    let bridge = Bridge::start(served(home.path(), &test.workspace, |_| {})).await.unwrap();
     let state = bridge.network();
     assert_eq!(state.addresses(Listener::Web).count(), 0);
     let problem = state.problem.clone().unwrap();
@@ -352,12 +352,12 @@ async fn unusable_certificate_folder_is_reported() {
 
 #[tokio::test]
 async fn damaged_authority_is_reported() {
-    let Lan { house, home, bridge } = Lan::new().await;
+    let Lan { test, home, bridge } = Lan::new().await;
     bridge.shutdown().await;
     std::fs::write(home.path().join("tls/ca.pem"), "garbage").unwrap();
-    let bridge = Bridge::start(served(home.path(), &house.workspace, |_| {})).await.unwrap();
+    let bridge = Bridge::start(served(home.path(), &test.workspace, |_| {})).await.unwrap();
     let problem = bridge.network().problem.clone().unwrap();
     assert!(problem.ends_with("Phones that had installed it must install it again."), "{problem}");
-    let lan = Lan { house, home, bridge };
+    let lan = Lan { test, home, bridge };
     lan.acp(lan.upgrade(&lan.device().await)).await.unwrap();
 }

@@ -1,6 +1,6 @@
 //! A real bridge with a scripted local model: modes, answers, activities and model commands.
 
-use crate::support::{self, Client, House, Scripted, config, prompt, shown};
+use crate::support::{self, Client, Scripted, TestBridge, config, prompt, shown};
 use openagents_bridge::{Bridge, Explore, Providers};
 use openagents_core::{CancellationToken, agent_ids::LOCAL_MODEL, model::*};
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl LocalModels for Fake {
     }
 }
 
-async fn house(
+async fn test_bridge(
     answer: impl Fn(
         &ModelRequest,
         &CancellationToken,
@@ -105,7 +105,7 @@ async fn house(
     + Send
     + Sync
     + 'static,
-) -> (House, Fake) {
+) -> (TestBridge, Fake) {
     let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workspace = folders.path().canonicalize().unwrap().join("demo");
     std::fs::create_dir(&workspace).unwrap();
@@ -129,15 +129,15 @@ async fn house(
     .await
     .unwrap();
     let fake = made.lock().unwrap().take().unwrap();
-    (House { home, workspace, bridge, _folders: folders }, fake)
+    (TestBridge { home, workspace, bridge, _folders: folders }, fake)
 }
 
 fn say(text: &str) -> ModelEvent {
     ModelEvent::Text(text.to_owned())
 }
 
-async fn session_in(client: &mut Client, house: &House, mode: &str) -> Value {
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+async fn session_in(client: &mut Client, test: &TestBridge, mode: &str) -> Value {
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
     session
 }
@@ -169,10 +169,10 @@ fn with_a_call(
 /// Regression: the models were listed on the event loop, while every other client waited.
 #[tokio::test]
 async fn modes_are_listed_on_a_blocking_thread() {
-    let (house, fake) = house(with_a_call).await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
-    let again = json!({"sessionId": session, "cwd": house.workspace, "mcpServers": []});
+    let (test, fake) = test_bridge(with_a_call).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
+    let again = json!({"sessionId": session, "cwd": test.workspace, "mcpServers": []});
     client.request("session/load", again.clone()).await;
     client.request("session/resume", again).await;
     let asked_on = fake.0.asked_on.lock().unwrap();
@@ -182,9 +182,9 @@ async fn modes_are_listed_on_a_blocking_thread() {
 
 #[tokio::test]
 async fn session_lists_and_changes_modes() {
-    let (house, _) = house(with_a_call).await;
-    let mut client = house.acp().await;
-    let created = client.request("session/new", json!({"cwd": house.workspace})).await;
+    let (test, _) = test_bridge(with_a_call).await;
+    let mut client = test.acp().await;
+    let created = client.request("session/new", json!({"cwd": test.workspace})).await;
     let modes = &created["modes"];
     assert_eq!(modes["currentModeId"], "default_mode");
     let ids: Vec<_> = modes["availableModes"].as_array().unwrap().iter().map(|mode| &mode["id"]).collect();
@@ -206,9 +206,9 @@ async fn session_lists_and_changes_modes() {
 
 #[tokio::test]
 async fn session_continues_in_another_mode() {
-    let (house, fake) = house(with_a_call).await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let (test, fake) = test_bridge(with_a_call).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let result = client.request("session/prompt", prompt(&session, "What is here?")).await;
     assert_eq!(result["stopReason"], "end_turn");
     let notes = updates(&mut client);
@@ -256,8 +256,8 @@ async fn session_continues_in_another_mode() {
 /// A model's reasoning is neither sent, in either dialect, nor stored.
 #[tokio::test]
 async fn chain_of_thought_stays_in_the_turn() {
-    let (house, fake) = house(with_a_call).await;
-    let (mut client, mut phone, mut watcher) = (house.acp().await, house.phone().await, house.acp().await);
+    let (test, fake) = test_bridge(with_a_call).await;
+    let (mut client, mut phone, mut watcher) = (test.acp().await, test.phone().await, test.acp().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": LOCAL_MODEL})).await;
     client.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
@@ -292,7 +292,7 @@ async fn chain_of_thought_stays_in_the_turn() {
     assert!(reply.reasoning.for_template().contains("MARKER"));
     let frames = watcher.request("_openagents/inspect", json!({})).await.to_string();
     assert!(frames.contains("There is a README.") && !frames.contains("MARKER"));
-    let House { home, bridge, .. } = house;
+    let TestBridge { home, bridge, .. } = test;
     bridge.shutdown().await;
     for file in std::fs::read_dir(home.path()).unwrap() {
         // Databases remove their logs when they are closed.
@@ -303,7 +303,7 @@ async fn chain_of_thought_stays_in_the_turn() {
 
 #[tokio::test]
 async fn cancel_ends_answer_and_next_prompt_runs() {
-    let (house, _) = house(|request, cancel, on_event| {
+    let (test, _) = test_bridge(|request, cancel, on_event| {
         on_event(say("Begun. "));
         let endless = matches!(request.messages.last(), Some(Message::User { text }) if text == "endless");
         while endless && !cancel.is_cancelled() {
@@ -312,8 +312,8 @@ async fn cancel_ends_answer_and_next_prompt_runs() {
         if endless { Err(ModelError::Cancelled) } else { Ok(StopReason::EndTurn) }
     })
     .await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let id = client.ask("session/prompt", prompt(&session, "endless")).await;
     client.notes_until("Begun.").await;
     client.notify("session/cancel", json!({"sessionId": session})).await;
@@ -325,10 +325,10 @@ async fn cancel_ends_answer_and_next_prompt_runs() {
 
 #[tokio::test]
 async fn failing_model_gives_a_reason() {
-    let (house, _) =
-        house(|_, _, _| Err(ModelError::Unavailable("download gpt-oss-20b first".to_owned()))).await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let (test, _) =
+        test_bridge(|_, _, _| Err(ModelError::Unavailable("download gpt-oss-20b first".to_owned()))).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     client.request("session/prompt", prompt(&session, "hello")).await;
     let notes = updates(&mut client);
     assert_eq!(shown(&notes[notes.len() - 1..]), ["agent_message_chunk: ❌ download gpt-oss-20b first"]);
@@ -336,7 +336,7 @@ async fn failing_model_gives_a_reason() {
 
 #[tokio::test]
 async fn activities_are_sent_live_and_never_stored() {
-    let (house, _) = house(|_, cancel, on_event| {
+    let (test, _) = test_bridge(|_, cancel, on_event| {
         on_event(ModelEvent::Activity(Activity::Loading { progress: 0.5 }));
         while !cancel.is_cancelled() {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
@@ -344,8 +344,8 @@ async fn activities_are_sent_live_and_never_stored() {
         Err(ModelError::Cancelled)
     })
     .await;
-    let (mut client, mut late) = (house.acp().await, house.acp().await);
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let (mut client, mut late) = (test.acp().await, test.acp().await);
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let id = client.ask("session/prompt", prompt(&session, "load")).await;
     let loading = json!({"sessionId": session, "activity": {"state": "loading", "progress": 0.5}});
     assert_eq!(client.notes_until("loading").await.last(), Some(&loading));
@@ -357,7 +357,7 @@ async fn activities_are_sent_live_and_never_stored() {
     let nothing = json!({"sessionId": session, "activity": null});
     assert_eq!(late.notes_until("\"activity\":null").await.last(), Some(&nothing));
     // A client that joins later does not.
-    let mut last = house.acp().await;
+    let mut last = test.acp().await;
     last.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
     let notes = last.notes_until("Cancelled.").await;
     assert!(notes.iter().all(|note| note.get("activity").is_none()));
@@ -365,8 +365,8 @@ async fn activities_are_sent_live_and_never_stored() {
 
 #[tokio::test]
 async fn models_are_listed_watched_and_commanded() {
-    let (house, fake) = house(with_a_call).await;
-    let (mut watcher, mut other) = (house.acp().await, house.acp().await);
+    let (test, fake) = test_bridge(with_a_call).await;
+    let (mut watcher, mut other) = (test.acp().await, test.acp().await);
     let snapshot = watcher.request("_openagents/models/list", json!({"watch": true})).await;
     assert_eq!(snapshot["settings"]["idleMinutes"], 10);
     let settings = json!({"temperature": 0.25, "idleMinutes": 60});
@@ -408,27 +408,27 @@ async fn models_are_listed_watched_and_commanded() {
     }
     // Stored for the next start.
     assert_eq!(fake.0.settings.get(MODEL_SETTINGS).unwrap().unwrap()["temperature"], 0.25);
-    let House { bridge, .. } = house;
+    let TestBridge { bridge, .. } = test;
     bridge.shutdown().await;
     assert!(*fake.0.shut_down.lock().unwrap());
 }
 
 #[tokio::test]
 async fn bridge_without_models_has_no_model_methods() {
-    let house = House::new(support::echo).await;
-    let mut client = house.acp().await;
+    let test = TestBridge::new(support::echo).await;
+    let mut client = test.acp().await;
     for method in ["list", "load", "use"] {
         let (code, _) = client.error(&format!("_openagents/models/{method}"), json!({"id": "x"})).await;
         assert_eq!(code, -32601);
     }
-    let created = client.request("session/new", json!({"cwd": house.workspace})).await;
+    let created = client.request("session/new", json!({"cwd": test.workspace})).await;
     assert_eq!(created["modes"]["availableModes"].as_array().unwrap().len(), 1);
 }
 
 /// Many prompts for a model must not block explorations.
 #[tokio::test]
 async fn waiting_prompts_leave_room_for_explorations() {
-    let (house, _) = house(|_, cancel, on_event| {
+    let (test, _) = test_bridge(|_, cancel, on_event| {
         on_event(say("Begun."));
         while !cancel.is_cancelled() {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
@@ -436,13 +436,13 @@ async fn waiting_prompts_leave_room_for_explorations() {
         Err(ModelError::Cancelled)
     })
     .await;
-    let mut client = house.acp().await;
+    let mut client = test.acp().await;
     for _ in 0..12 {
-        let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+        let session = session_in(&mut client, &test, LOCAL_MODEL).await;
         client.ask("session/prompt", prompt(&session, "wait")).await;
         client.notes_until("Begun.").await;
     }
-    client.request("_openagents/explore", json!({"root": house.workspace, "goals": ["explored"]})).await;
+    client.request("_openagents/explore", json!({"root": test.workspace, "goals": ["explored"]})).await;
     client.notes_until("\"explored\"").await;
 }
 
@@ -451,7 +451,7 @@ async fn waiting_prompts_leave_room_for_explorations() {
 async fn waiting_prompt_keeps_its_mode() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
-    let (house, fake) = house(move |_, _, on_event| {
+    let (test, fake) = test_bridge(move |_, _, on_event| {
         while !waits.load(Ordering::SeqCst) {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
         }
@@ -459,8 +459,8 @@ async fn waiting_prompt_keeps_its_mode() {
         Ok(StopReason::EndTurn)
     })
     .await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let first = client.ask("session/prompt", prompt(&session, "one")).await;
     let second = client.ask("session/prompt", prompt(&session, "two")).await;
     client.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
@@ -476,14 +476,14 @@ async fn waiting_prompt_keeps_its_mode() {
 
 #[tokio::test]
 async fn cut_answer_has_stop_reason_max_tokens() {
-    let (house, _) = house(|_, _, on_event| {
+    let (test, _) = test_bridge(|_, _, on_event| {
         on_event(ModelEvent::Reasoning(Reasoning::new("on and on")));
         on_event(ModelEvent::Usage(Usage { tokens: 5, ..Usage::default() }));
         Ok(StopReason::MaxTokens)
     })
     .await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let result = client.request("session/prompt", prompt(&session, "tell me everything")).await;
     assert_eq!(result["stopReason"], "max_tokens");
     let last = updates(&mut client).pop().unwrap();
@@ -496,7 +496,7 @@ async fn cut_answer_has_stop_reason_max_tokens() {
 async fn prompt_after_a_cut_answer_gets_its_own() {
     let released = Arc::new(AtomicBool::new(false));
     let waits = released.clone();
-    let (house, fake) = house(move |request, _, on_event| {
+    let (test, fake) = test_bridge(move |request, _, on_event| {
         while !waits.load(Ordering::SeqCst) {
             std::thread::park_timeout(std::time::Duration::from_millis(1));
         }
@@ -508,8 +508,8 @@ async fn prompt_after_a_cut_answer_gets_its_own() {
         Ok(StopReason::EndTurn)
     })
     .await;
-    let mut client = house.acp().await;
-    let session = session_in(&mut client, &house, LOCAL_MODEL).await;
+    let mut client = test.acp().await;
+    let session = session_in(&mut client, &test, LOCAL_MODEL).await;
     let mut ids = Vec::new();
     for text in ["one", "two", "three"] {
         ids.push(client.ask("session/prompt", prompt(&session, text)).await);
@@ -535,8 +535,8 @@ async fn prompt_after_a_cut_answer_gets_its_own() {
 /// The app does not know this mode: it gets `default_mode` and sends that before every prompt.
 #[tokio::test]
 async fn phone_repeating_default_mode_keeps_mode() {
-    let (house, fake) = house(with_a_call).await;
-    let (mut client, mut phone) = (house.acp().await, house.phone().await);
+    let (test, fake) = test_bridge(with_a_call).await;
+    let (mut client, mut phone) = (test.acp().await, test.phone().await);
     let session = phone.request("session/new", json!({})).await["session_id"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": LOCAL_MODEL})).await;
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "default_mode"})).await;

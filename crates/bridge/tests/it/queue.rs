@@ -1,15 +1,15 @@
 //! A real bridge: waiting prompts and their removal.
 
-use crate::support::{self, House, prompt, shown, until_cancelled};
+use crate::support::{self, TestBridge, prompt, shown, until_cancelled};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn every_client_sees_and_edits_the_queue() {
-    let house = House::new(until_cancelled).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
+    let test = TestBridge::new(until_cancelled).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
     let info = json!({"name": "phone", "title": "Phone", "version": "1"});
     client.request("initialize", json!({"protocolVersion": 1, "clientInfo": info})).await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let first = client.ask("session/prompt", prompt(&session, "first")).await;
     client.notes_until("waiting").await;
     let second = client.ask("session/prompt", prompt(&session, "second")).await;
@@ -68,9 +68,9 @@ async fn every_client_sees_and_edits_the_queue() {
 
 #[tokio::test]
 async fn followers_see_turn_start_and_end() {
-    let house = House::new(until_cancelled).await;
-    let (mut client, mut other) = (house.acp().await, house.acp().await);
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let (mut client, mut other) = (test.acp().await, test.acp().await);
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let attach = json!({"sessionId": session, "since": 0});
     assert_eq!(other.request("_openagents/attach", attach).await["running"], false);
     let asked = client.ask("session/prompt", prompt(&session, "first")).await;
@@ -87,9 +87,9 @@ async fn followers_see_turn_start_and_end() {
 /// The removal is in the log and survives a restart.
 #[tokio::test]
 async fn removed_prompt_stays_removed_after_restart() {
-    let house = House::new(until_cancelled).await;
-    let mut client = house.acp().await;
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+    let test = TestBridge::new(until_cancelled).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     client.ask("session/prompt", prompt(&session, "first")).await;
     client.notes_until("waiting").await;
     client.ask("session/prompt", prompt(&session, "second")).await;
@@ -98,7 +98,7 @@ async fn removed_prompt_stays_removed_after_restart() {
     }
     let id = client.queues.last().unwrap()["queued"][0]["id"].clone();
     client.request("_openagents/queue/remove", json!({"sessionId": session, "id": id})).await;
-    let House { home, workspace, bridge, _folders } = house;
+    let TestBridge { home, workspace, bridge, _folders } = test;
     bridge.shutdown().await;
     let bridge = support::start(home.path(), &workspace, support::echo).await.unwrap();
     let mut again = support::acp(bridge.address().port(), bridge.token()).await;

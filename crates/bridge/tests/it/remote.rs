@@ -1,7 +1,7 @@
 //! The remote transport: requests in, event streams out.
 
 use crate::support::{
-    House, acp,
+    TestBridge, acp,
     agents::{self, ScriptedAgent, asks_to_edit},
     echo, last, prompt,
     remote::{Remote, acp_request, exchange, pair, text},
@@ -23,9 +23,9 @@ fn json_post(token: &str, body: impl Into<Body>) -> Request<Body> {
 
 #[tokio::test]
 async fn invalid_requests_are_refused() {
-    let house = House::new(echo).await;
-    let token = house.bridge.token();
-    let remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let token = test.bridge.token();
+    let remote = Remote::connect(&test).await;
     let _stream = remote.open(None).await;
     let json = "application/json";
     let list = r#"{"jsonrpc":"2.0","id":1,"method":"session/list"}"#;
@@ -57,7 +57,7 @@ async fn invalid_requests_are_refused() {
         for (name, value) in &headers {
             request = request.header(*name, *value);
         }
-        let response = exchange(house.port(), request.body(Body::from(body)).unwrap()).await;
+        let response = exchange(test.port(), request.body(Body::from(body)).unwrap()).await;
         assert_eq!(response.status(), expected, "{method} {headers:?} {body}");
         assert_ne!(text(response).await.is_empty(), expected >= 400, "{method} {headers:?} {body}");
     }
@@ -65,9 +65,9 @@ async fn invalid_requests_are_refused() {
 
 #[tokio::test]
 async fn token_origin_and_host_are_checked() {
-    let house = House::new(echo).await;
-    let (port, token) = (house.port(), house.bridge.token());
-    let remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let (port, token) = (test.port(), test.bridge.token());
+    let remote = Remote::connect(&test).await;
     for (expected, name, value) in [
         (401, "authorization", "Bearer 00"),
         (403, "origin", "https://example.com"),
@@ -92,8 +92,8 @@ async fn token_origin_and_host_are_checked() {
 
 #[tokio::test]
 async fn invalid_message_is_answered_at_once() {
-    let house = House::new(echo).await;
-    let remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let remote = Remote::connect(&test).await;
     let deep = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{}{}}}"#,
         "[".repeat(10_000),
@@ -119,7 +119,7 @@ async fn invalid_message_is_answered_at_once() {
                 .map_or_else(|| acp_request("POST", &remote.token), |known| known.acp_request("POST"));
             let request =
                 request.header("content-type", "application/json").body(Body::from(body.to_vec())).unwrap();
-            let response = exchange(house.port(), request).await;
+            let response = exchange(test.port(), request).await;
             let shown = String::from_utf8_lossy(&body[..body.len().min(80)]);
             assert_eq!(response.status(), 400, "{shown}");
             assert!(!response.headers().contains_key("acp-connection-id"));
@@ -129,7 +129,7 @@ async fn invalid_message_is_answered_at_once() {
     }
     // A refused initialize opens no connection.
     let wrong = r#"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{"protocolVersion":{}}}"#;
-    let refused = exchange(house.port(), json_post(&remote.token, wrong)).await;
+    let refused = exchange(test.port(), json_post(&remote.token, wrong)).await;
     assert_eq!(refused.status(), 200);
     assert!(!refused.headers().contains_key("acp-connection-id"));
     let refused: Value = serde_json::from_str(&text(refused).await).unwrap();
@@ -139,35 +139,35 @@ async fn invalid_message_is_answered_at_once() {
 
 #[tokio::test]
 async fn body_of_100_mb_is_refused_and_next_is_read() {
-    let house = House::new(echo).await;
-    let remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let remote = Remote::connect(&test).await;
     let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
     let endless = futures::stream::iter((0..24).map(move |_| Ok::<_, std::io::Error>(chunk.clone())));
     for body in [Body::from_stream(endless), Body::from(vec![b' '; 100 << 20])] {
         let request =
             remote.acp_request("POST").header("content-type", "application/json").body(body).unwrap();
-        assert_eq!(exchange(house.port(), request).await.status(), 413);
+        assert_eq!(exchange(test.port(), request).await.status(), 413);
     }
     let request = remote.acp_request("POST").header("content-type", "application/json");
     let request = request.header("expect", "100-continue").header("content-length", 100 << 20);
-    assert_eq!(exchange(house.port(), request.body(Body::empty()).unwrap()).await.status(), 413);
+    assert_eq!(exchange(test.port(), request.body(Body::empty()).unwrap()).await.status(), 413);
     let blank = format!("{}{}", " ".repeat(15 << 20), json!({"jsonrpc": "2.0", "method": "x"}));
     let request = remote
         .acp_request("POST")
         .header("content-type", "application/json")
         .body(Body::from(blank))
         .unwrap();
-    assert_eq!(exchange(house.port(), request).await.status(), 202);
+    assert_eq!(exchange(test.port(), request).await.status(), 202);
 }
 
 /// A complete turn, with a client that uses none of our extensions.
 #[tokio::test]
 async fn prompt_is_answered_on_its_session_stream() {
     let agent = ScriptedAgent::new(CODEX, |request, host, cancel| asks_to_edit(&request.text, host, cancel));
-    let (house, _) = agents::house(vec![agent]).await;
-    let mut remote = Remote::connect(&house).await;
+    let (test, _) = agents::test_bridge(vec![agent]).await;
+    let mut remote = Remote::connect(&test).await;
     let mut connection = remote.open(None).await;
-    let id = remote.ask("session/new", json!({"cwd": house.workspace, "mcpServers": []})).await;
+    let id = remote.ask("session/new", json!({"cwd": test.workspace, "mcpServers": []})).await;
     let session = connection.answer(id).await["sessionId"].as_str().unwrap().to_owned();
     let mut updates = remote.open(Some(&session)).await;
     let id = remote.ask("session/set_mode", json!({"sessionId": session, "modeId": CODEX})).await;
@@ -192,10 +192,10 @@ async fn prompt_is_answered_on_its_session_stream() {
 
 #[tokio::test]
 async fn turn_is_cancelled_while_it_runs() {
-    let house = House::new(until_cancelled).await;
-    let mut remote = Remote::connect_with_one_stream(&house).await;
+    let test = TestBridge::new(until_cancelled).await;
+    let mut remote = Remote::connect_with_one_stream(&test).await;
     let mut events = remote.open(None).await;
-    let id = remote.ask("session/new", json!({"cwd": house.workspace, "mcpServers": []})).await;
+    let id = remote.ask("session/new", json!({"cwd": test.workspace, "mcpServers": []})).await;
     let session = events.answer(id).await["sessionId"].clone();
     let turn = remote.ask("session/prompt", prompt(&session, "Wait")).await;
     while !events.called("session/update").await.to_string().contains("waiting") {}
@@ -207,11 +207,11 @@ async fn turn_is_cancelled_while_it_runs() {
 /// Without a stream for the session, its frames go to the connection's.
 #[tokio::test]
 async fn frames_leave_an_unopened_stream() {
-    let house = House::new(echo).await;
-    let mut remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let mut remote = Remote::connect(&test).await;
     let mut events = remote.open(None).await;
     let explore =
-        json!({"root": house.workspace, "goals": (0..16).map(|n| format!("goal {n}")).collect::<Vec<_>>()});
+        json!({"root": test.workspace, "goals": (0..16).map(|n| format!("goal {n}")).collect::<Vec<_>>()});
     let id = remote.ask("_openagents/explore", explore).await;
     let session = events.answer(id).await["sessionId"].clone();
     while !events.called("session/update").await.to_string().contains("goal 15") {}
@@ -229,14 +229,14 @@ async fn frames_leave_an_unopened_stream() {
 #[tokio::test]
 async fn attaching_again_misses_nothing() {
     const UPDATES: usize = 600;
-    let house = House::new(|_, _, emit| {
+    let test = TestBridge::new(|_, _, emit| {
         (0..UPDATES).for_each(|n| emit(last(&format!("update {n}"))));
         openagents_core::update::RunState::Complete
     })
     .await;
-    let mut remote = Remote::connect_with_one_stream(&house).await;
+    let mut remote = Remote::connect_with_one_stream(&test).await;
     let mut events = remote.open(None).await;
-    let id = remote.ask("_openagents/explore", json!({"root": house.workspace, "goals": []})).await;
+    let id = remote.ask("_openagents/explore", json!({"root": test.workspace, "goals": []})).await;
     let session = events.answer(id).await["sessionId"].clone();
     let (mut seen, mut since) = (Vec::new(), 0);
     while !seen.iter().any(|text: &String| text.contains(&format!("update {}", UPDATES - 1))) {
@@ -261,18 +261,18 @@ async fn attaching_again_misses_nothing() {
 
 #[tokio::test]
 async fn stuck_reader_makes_the_writer_wait() {
-    let house = House::new(|_, _, emit| {
+    let test = TestBridge::new(|_, _, emit| {
         let long = "x".repeat(64 << 10);
         (0..400).for_each(|n| emit(last(&format!("{n} {long}"))));
         openagents_core::update::RunState::Complete
     })
     .await;
-    let mut remote = Remote::connect_with_one_stream(&house).await;
+    let mut remote = Remote::connect_with_one_stream(&test).await;
     let mut slow = remote.open(None).await;
-    let id = remote.ask("_openagents/explore", json!({"root": house.workspace, "goals": []})).await;
+    let id = remote.ask("_openagents/explore", json!({"root": test.workspace, "goals": []})).await;
     let session = slow.answer(id).await["sessionId"].clone();
     // Another client gets all updates meanwhile.
-    let mut other = house.acp().await;
+    let mut other = test.acp().await;
     other.request("_openagents/attach", json!({"sessionId": session})).await;
     let there = |note: &Value| note["update"].to_string().contains("\"399 ");
     while !there(&other.note().await) {}
@@ -289,10 +289,10 @@ async fn stuck_reader_makes_the_writer_wait() {
 
 #[tokio::test]
 async fn device_finds_only_its_own_connections() {
-    let house = House::new(echo).await;
-    let mut desktop = house.acp().await;
-    let (token, _) = pair(&house, &mut desktop, "prompt").await;
-    let (own, phone) = (Remote::connect(&house).await, Remote::connect_as(&house, &token).await);
+    let test = TestBridge::new(echo).await;
+    let mut desktop = test.acp().await;
+    let (token, _) = pair(&test, &mut desktop, "prompt").await;
+    let (own, phone) = (Remote::connect(&test).await, Remote::connect_as(&test, &token).await);
     for (id, token) in [(&own.id, &phone.token), (&phone.id, &own.token)] {
         for method in ["POST", "GET", "DELETE"] {
             let request = acp_request(method, token)
@@ -300,7 +300,7 @@ async fn device_finds_only_its_own_connections() {
                 .header("content-type", "application/json")
                 .header("accept", "text/event-stream")
                 .body(Body::from(r#"{"jsonrpc":"2.0","id":1,"method":"session/list"}"#));
-            assert_eq!(exchange(house.port(), request.unwrap()).await.status(), 404, "{method}");
+            assert_eq!(exchange(test.port(), request.unwrap()).await.status(), 404, "{method}");
         }
     }
     let mut events = phone.open(None).await;
@@ -311,12 +311,12 @@ async fn device_finds_only_its_own_connections() {
 
 #[tokio::test]
 async fn removed_device_is_disconnected_and_refused() {
-    let house = House::new(until_cancelled).await;
-    let mut desktop = house.acp().await;
-    let (token, device) = pair(&house, &mut desktop, "prompt").await;
-    let mut phone = Remote::connect_as(&house, &token).await;
-    let (mut events, mut socket) = (phone.open(None).await, acp(house.port(), &token).await);
-    let id = phone.ask("session/new", json!({"cwd": house.workspace, "mcpServers": []})).await;
+    let test = TestBridge::new(until_cancelled).await;
+    let mut desktop = test.acp().await;
+    let (token, device) = pair(&test, &mut desktop, "prompt").await;
+    let mut phone = Remote::connect_as(&test, &token).await;
+    let (mut events, mut socket) = (phone.open(None).await, acp(test.port(), &token).await);
+    let id = phone.ask("session/new", json!({"cwd": test.workspace, "mcpServers": []})).await;
     let session = events.answer(id).await["sessionId"].clone();
     let mut updates = phone.open(session.as_str()).await;
     phone.ask("session/prompt", prompt(&session, "Wait")).await;
@@ -333,10 +333,10 @@ async fn removed_device_is_disconnected_and_refused() {
 
 #[tokio::test]
 async fn stream_ends_with_a_reason() {
-    let house = House::new(echo).await;
-    let mut desktop = house.acp().await;
-    let (token, device) = pair(&house, &mut desktop, "view").await;
-    let phone = Remote::connect_as(&house, &token).await;
+    let test = TestBridge::new(echo).await;
+    let mut desktop = test.acp().await;
+    let (token, device) = pair(&test, &mut desktop, "view").await;
+    let phone = Remote::connect_as(&test, &token).await;
     let stream = phone.get(None).await;
     desktop.request("_openagents/devices/revoke", json!({"id": device})).await;
     let all = text(stream).await;
@@ -346,8 +346,8 @@ async fn stream_ends_with_a_reason() {
 /// Slow requests must not exhaust the server.
 #[tokio::test]
 async fn endless_body_delays_no_other_request() {
-    let house = House::new(echo).await;
-    let remote = Remote::connect(&house).await;
+    let test = TestBridge::new(echo).await;
+    let remote = Remote::connect(&test).await;
     let never = || {
         let begun =
             futures::stream::iter([Ok::<_, std::io::Error>(axum::body::Bytes::from(vec![b' '; 65 << 10]))]);
@@ -356,16 +356,16 @@ async fn endless_body_delays_no_other_request() {
     // A request without a token is answered before its body.
     let unauthenticated =
         acp_request("POST", "wrong").header("content-type", "application/json").body(never()).unwrap();
-    assert_eq!(exchange(house.port(), unauthenticated).await.status(), 401);
+    assert_eq!(exchange(test.port(), unauthenticated).await.status(), 401);
     let slow: Vec<_> = (0..40)
         .map(|_| {
             let request = remote.acp_request("POST").header("content-type", "application/json").body(never());
-            tokio::spawn(exchange(house.port(), request.unwrap()))
+            tokio::spawn(exchange(test.port(), request.unwrap()))
         })
         .collect();
-    let mut desktop = house.acp().await;
-    let (token, _) = pair(&house, &mut desktop, "prompt").await;
-    let (mut other, mut remote) = (Remote::connect_as(&house, &token).await, remote);
+    let mut desktop = test.acp().await;
+    let (token, _) = pair(&test, &mut desktop, "prompt").await;
+    let (mut other, mut remote) = (Remote::connect_as(&test, &token).await, remote);
     // A long frame of another device, and a short frame of the same device.
     for (client, bytes) in [(&mut other, 1 << 20), (&mut remote, 1 << 10)] {
         let mut events = client.open(None).await;

@@ -225,7 +225,7 @@ async fn excluded_agent_leaves_no_traces() {
 #[tokio::test(flavor = "multi_thread")]
 async fn deleted_log_leaves_no_traces() {
     let stage = Stage::new(2);
-    let (bridge, _desk) = stage.indexed().await;
+    let (bridge, _desktop) = stage.indexed().await;
     fs::remove_dir_all(stage.base().join("claude/projects").join(FOLDER)).unwrap();
     fs::remove_dir_all(stage.base().join("gemini/tmp/hash")).unwrap();
     stage.until_clean().await;
@@ -264,12 +264,12 @@ async fn folder_excluded_while_indexing_leaves_no_traces() {
 #[tokio::test(flavor = "multi_thread")]
 async fn offline_exclusions_and_deletions_apply_at_start() {
     let stage = Stage::new(2);
-    let (bridge, _desk) = stage.indexed().await;
+    let (bridge, _desktop) = stage.indexed().await;
     bridge.shutdown().await;
     fs::remove_dir_all(stage.base().join("gemini/tmp/hash")).unwrap();
     let settings = json!({"excluded": {"workspaces": [stage.folder()]}});
     fs::write(stage.home().join("history-settings.json"), settings.to_string()).unwrap();
-    let (bridge, _desk) = stage.start(false).await;
+    let (bridge, _desktop) = stage.start(false).await;
     stage.until_clean().await;
     stage.ends_clean(bridge).await;
 }
@@ -277,7 +277,7 @@ async fn offline_exclusions_and_deletions_apply_at_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn folder_excluded_by_command_leaves_no_traces() {
     let stage = Stage::new(2);
-    let (bridge, _desk) = stage.indexed().await;
+    let (bridge, _desktop) = stage.indexed().await;
     bridge.shutdown().await;
     let (bridge, mut desk) = stage.start(true).await;
     exclude(&mut desk, json!({"workspace": stage.folder()})).await;

@@ -1,10 +1,10 @@
 //! Workspace trust: no hosted agent starts before the user at this computer trusts the folder.
 
 use crate::support::{
-    self, House,
+    self, TestBridge,
     agents::{
-        self, Delegating, ScriptedAgent, Troupe, approval, asked, house, others_client, ours, ours_client,
-        session_in, trust, untrusted_house,
+        self, Delegating, ScriptedAgent, ScriptedAgents, approval, asked, others_client, ours, ours_client,
+        session_in, test_bridge, trust, untrusted_bridge,
     },
     pairing::pair,
     prompt, shown,
@@ -57,14 +57,14 @@ fn write_file(root: &Path, path: &str, text: &str) {
 #[tokio::test]
 async fn agent_starts_only_in_a_trusted_folder() {
     let agent = codex();
-    let (house, _troupe) = untrusted_house(vec![agent.clone()]).await;
+    let (test, _agents) = untrusted_bridge(vec![agent.clone()]).await;
     write_file(
-        &house.workspace,
+        &test.workspace,
         ".mcp.json",
         r#"{"mcpServers": {"a": {"command": "sh", "args": ["evil.sh"]}}}"#,
     );
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.notes.clear();
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
@@ -72,7 +72,7 @@ async fn agent_starts_only_in_a_trusted_folder() {
         ".id" => "[id]", ".callId" => "[call]", ".askedAt" => 0, ".hash" => "[hash]",
         ".rawInput.workspace" => "[workspace]", ".rawInput.files[].digest" => "[digest]",
     });
-    assert_eq!(question["rawInput"]["workspace"], json!(house.workspace));
+    assert_eq!(question["rawInput"]["workspace"], json!(test.workspace));
     assert_eq!(started(&agent), 0);
 
     let stands = client.request(ANSWER, answer(&session, &question, "not-now")).await;
@@ -83,7 +83,7 @@ async fn agent_starts_only_in_a_trusted_folder() {
     let last = shown(&notes).pop().unwrap();
     let expected = format!(
         "agent_message_chunk: Codex was not started, because {} is not trusted. Send the prompt again to be asked again.",
-        house.workspace.display()
+        test.workspace.display()
     );
     assert_eq!(last, expected);
     assert_eq!(started(&agent), 0);
@@ -93,23 +93,23 @@ async fn agent_starts_only_in_a_trusted_folder() {
     let question = asked(&mut client).await;
     client.request(ANSWER, answer(&session, &question, "trust")).await;
     client.answer(id).await;
-    let other = session_in(&mut client, &house, CODEX).await;
+    let other = session_in(&mut client, &test, CODEX).await;
     client.request("session/prompt", prompt(&other, "More")).await;
     assert_eq!(started(&agent), 2);
     let listed = client.request("_openagents/trust/list", json!({})).await;
     let row = &listed["workspaces"][0];
-    assert_eq!((&row["path"], &row["by"]), (&json!(house.workspace), &json!("Window")));
+    assert_eq!((&row["path"], &row["by"]), (&json!(test.workspace), &json!("Window")));
     assert!(row["at"].as_i64().unwrap() > 0 && row.get("accepted").is_none());
 }
 
 #[tokio::test]
 async fn paired_device_cannot_trust_a_folder() {
     let agent = codex();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let mut window = ours_client(&house, "Window").await;
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let mut window = ours_client(&test, "Window").await;
     for scope in ["approve", "admin"] {
-        let mut device = pair(&house, &mut window, scope, scope).await.connect(&house).await;
-        let session = session_in(&mut window, &house, CODEX).await;
+        let mut device = pair(&test, &mut window, scope, scope).await.connect(&test).await;
+        let session = session_in(&mut window, &test, CODEX).await;
         // A device may send the prompt.
         let id = device.ask("session/prompt", prompt(&session, "Fix it")).await;
         window.request("_openagents/attach", json!({"sessionId": session})).await;
@@ -118,7 +118,7 @@ async fn paired_device_cannot_trust_a_folder() {
         let expected = "A folder can be trusted only on the computer itself. Answer there, or run `openagents workspaces trust` \
                         there.";
         assert_eq!((code, why.as_str()), (-32000, expected));
-        let (_, why) = device.error("_openagents/trust/add", json!({"path": house.workspace})).await;
+        let (_, why) = device.error("_openagents/trust/add", json!({"path": test.workspace})).await;
         assert!(
             why.contains(if scope == "admin" { "only on the computer itself" } else { "Change its access" }),
             "{why}"
@@ -140,15 +140,15 @@ async fn paired_device_cannot_trust_a_folder() {
 #[tokio::test]
 async fn ios_app_names_where_to_trust() {
     let agent = codex();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let mut phone = house.phone().await;
-    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["session_id"].clone();
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let mut phone = test.phone().await;
+    let session = phone.request("session/new", json!({"cwd": test.workspace})).await["session_id"].clone();
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
     let text = json!([{"type": "text", "text": "Fix it"}]);
     let id = phone.ask("session/prompt", json!({"session_id": session, "prompt": text})).await;
     phone.notes_until("Waiting for trust on ").await;
     assert_eq!(started(&agent), 0);
-    trust(&house, &house.workspace).await;
+    trust(&test, &test.workspace).await;
     phone.answer(id).await;
     phone.notes_until("Codex got Fix it").await;
 }
@@ -156,14 +156,14 @@ async fn ios_app_names_where_to_trust() {
 #[tokio::test]
 async fn editor_gets_the_trust_request() {
     let agent = codex();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
     write_file(
-        &house.workspace,
+        &test.workspace,
         ".claude/settings.json",
         r#"{"statusLine": {"type": "command", "command": "date"}}"#,
     );
-    let mut editor = others_client(&house, "Zed").await;
-    let session = session_in(&mut editor, &house, CODEX).await;
+    let mut editor = others_client(&test, "Zed").await;
+    let session = session_in(&mut editor, &test, CODEX).await;
     let id = editor.ask("session/prompt", prompt(&session, "Fix it")).await;
     let request = loop {
         let frame = editor.frame().await;
@@ -187,11 +187,11 @@ async fn editor_gets_the_trust_request() {
 #[tokio::test]
 async fn changed_hooks_ask_again() {
     let agent = codex();
-    let (house, _) = house(vec![agent.clone()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = test_bridge(vec![agent.clone()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.request("session/prompt", prompt(&session, "one")).await;
-    write_file(&house.workspace, "AGENTS.md", "Be kind.");
+    write_file(&test.workspace, "AGENTS.md", "Be kind.");
     client.request("session/prompt", prompt(&session, "two")).await;
     assert_eq!(started(&agent), 2);
     for (path, text) in [
@@ -201,7 +201,7 @@ async fn changed_hooks_ask_again() {
         (".codex/config.toml", "notify = ['sh']"),
     ] {
         let before = started(&agent);
-        write_file(&house.workspace, path, text);
+        write_file(&test.workspace, path, text);
         client.notes.clear();
         let id = client.ask("session/prompt", prompt(&session, path)).await;
         let question = asked(&mut client).await;
@@ -227,12 +227,12 @@ async fn changed_hooks_ask_again() {
 #[tokio::test]
 async fn change_while_asking_asks_again() {
     let agent = codex();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
-    write_file(&house.workspace, ".mcp.json", r#"{"mcpServers": {"a": {"command": "sh"}}}"#);
+    write_file(&test.workspace, ".mcp.json", r#"{"mcpServers": {"a": {"command": "sh"}}}"#);
     client.request(ANSWER, answer(&session, &question, "trust")).await;
     client.notes.retain(|frame| approval(&frame["params"])["id"] != question["id"]);
     let again = asked(&mut client).await;
@@ -245,13 +245,13 @@ async fn change_while_asking_asks_again() {
 #[tokio::test]
 async fn revoking_stops_the_agents_and_asks_again() {
     let agent = codex();
-    let (house, _) = house(vec![agent.clone()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = test_bridge(vec![agent.clone()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.request("session/prompt", prompt(&session, "one")).await;
     let unknown = client.error("_openagents/trust/revoke", json!({"path": "/nowhere"})).await;
     assert_eq!(unknown, (-32002, "/nowhere is not trusted.".to_owned()));
-    let listed = client.request("_openagents/trust/revoke", json!({"path": house.workspace})).await;
+    let listed = client.request("_openagents/trust/revoke", json!({"path": test.workspace})).await;
     assert_eq!(listed["workspaces"], json!([]));
     assert_eq!(*agent.closed.lock().unwrap(), [session.as_str().unwrap()]);
     client.notes.clear();
@@ -263,8 +263,8 @@ async fn revoking_stops_the_agents_and_asks_again() {
 #[tokio::test]
 async fn trust_covers_subfolders_and_listed_worktrees() {
     let agent = codex();
-    let (house, _) = house(vec![agent.clone()]).await;
-    let (root, base) = (house.workspace.clone(), house.workspace.parent().unwrap().to_owned());
+    let (test, _) = test_bridge(vec![agent.clone()]).await;
+    let (root, base) = (test.workspace.clone(), test.workspace.parent().unwrap().to_owned());
     write_file(&root, ".git/HEAD", "ref: refs/heads/main\n");
     write_file(&root, ".git/worktrees/side/gitdir", &format!("{}\n", base.join("side/.git").display()));
     write_file(&root, ".git/worktrees/side/commondir", "../..\n");
@@ -272,7 +272,7 @@ async fn trust_covers_subfolders_and_listed_worktrees() {
     write_file(&base, "side/.git", &git_file);
     write_file(&base, "forged/.git", &git_file);
     std::fs::create_dir_all(root.join("part")).unwrap();
-    let mut client = ours_client(&house, "Window").await;
+    let mut client = ours_client(&test, "Window").await;
     for (folder, covered) in
         [(root.join("part"), true), (base.join("side"), true), (base.join("forged"), false)]
     {
@@ -305,11 +305,11 @@ async fn trust_covers_subfolders_and_listed_worktrees() {
 #[tokio::test]
 async fn trust_answers_every_waiting_prompt() {
     let agent = codex();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let (mut one, mut two) = (ours_client(&house, "One").await, ours_client(&house, "Two").await);
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let (mut one, mut two) = (ours_client(&test, "One").await, ours_client(&test, "Two").await);
     let mut waiting = Vec::new();
     for client in [&mut one, &mut two] {
-        let session = session_in(client, &house, CODEX).await;
+        let session = session_in(client, &test, CODEX).await;
         let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
         waiting.push((session, id, asked(client).await));
     }
@@ -337,10 +337,10 @@ async fn delegate_asks_in_the_parent_session() {
         closed: Default::default(),
         decides_what_it_asks: Default::default(),
     });
-    let (house, _) = untrusted_house(vec![local, codex.clone()]).await;
-    let mut client = ours_client(&house, "Window").await;
+    let (test, _) = untrusted_bridge(vec![local, codex.clone()]).await;
+    let mut client = ours_client(&test, "Window").await;
     // A local model needs no trust, but the agent that it delegates to does.
-    let session = session_in(&mut client, &house, "custom:local").await;
+    let session = session_in(&mut client, &test, "custom:local").await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let card = asked(&mut client).await;
     assert_eq!(card["title"], "This is work for an agent");
@@ -364,28 +364,28 @@ async fn delegate_asks_in_the_parent_session() {
 /// A question of an exited process can be answered, and then the prompt is sent.
 #[tokio::test]
 async fn trust_request_survives_a_restart() {
-    let (house, _) = untrusted_house(vec![codex()]).await;
-    let mut client = ours_client(&house, "Before").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, _) = untrusted_bridge(vec![codex()]).await;
+    let mut client = ours_client(&test, "Before").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
-    let House { home, workspace, bridge, _folders } = house;
+    let TestBridge { home, workspace, bridge, _folders } = test;
     bridge.shutdown().await;
-    let troupe = Arc::new(Troupe { agents: vec![codex()], ..Troupe::default() });
-    let bridge = agents::start_with(home.path(), &workspace, troupe.clone()).await;
-    let house = House { home, workspace, bridge, _folders };
-    let mut client = ours_client(&house, "After").await;
+    let agents = Arc::new(ScriptedAgents { agents: vec![codex()], ..ScriptedAgents::default() });
+    let bridge = agents::start_with(home.path(), &workspace, agents.clone()).await;
+    let test = TestBridge { home, workspace, bridge, _folders };
+    let mut client = ours_client(&test, "After").await;
     client.request("_openagents/attach", json!({"sessionId": session})).await;
     client.notes_until("withdrawn").await;
     client.request(ANSWER, answer(&session, &question, "trust")).await;
     client.notes_until("Codex got Fix it").await;
     let listed = client.request("_openagents/trust/list", json!({})).await;
-    assert_eq!(listed["workspaces"][0]["path"], json!(house.workspace));
+    assert_eq!(listed["workspaces"][0]["path"], json!(test.workspace));
     // Trust survives a restart too.
-    let House { home, workspace, bridge, _folders } = house;
+    let TestBridge { home, workspace, bridge, _folders } = test;
     bridge.shutdown().await;
-    let troupe = Arc::new(Troupe { agents: vec![codex()], ..Troupe::default() });
-    let bridge = agents::start_with(home.path(), &workspace, troupe).await;
+    let agents = Arc::new(ScriptedAgents { agents: vec![codex()], ..ScriptedAgents::default() });
+    let bridge = agents::start_with(home.path(), &workspace, agents).await;
     let mut client = support::acp(bridge.address().port(), bridge.token()).await;
     client.request("session/prompt", prompt(&session, "More")).await;
     bridge.shutdown().await;
@@ -418,28 +418,28 @@ fn hostile(root: &Path, canary: &Path) {
 #[tokio::test]
 async fn hostile_repository_runs_nothing_before_trust() {
     let agent = hooked();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let canary = house.home.path().join("canary");
-    hostile(&house.workspace, &canary);
-    let mut window = ours_client(&house, "Window").await;
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let canary = test.home.path().join("canary");
+    hostile(&test.workspace, &canary);
+    let mut window = ours_client(&test, "Window").await;
     let ask = "How does the parser work?";
     // It is explored, and asked about in the routing mode, with every scope and by the app.
-    window.request("_openagents/explore", json!({"root": house.workspace, "goals": [ask]})).await;
+    window.request("_openagents/explore", json!({"root": test.workspace, "goals": [ask]})).await;
     for scope in ["local", "prompt", "approve", "admin"] {
         let mut client = match scope {
-            "local" => others_client(&house, "Zed").await,
-            scope => pair(&house, &mut window, scope, scope).await.connect(&house).await,
+            "local" => others_client(&test, "Zed").await,
+            scope => pair(&test, &mut window, scope, scope).await.connect(&test).await,
         };
-        client.request("_openagents/explore", json!({"root": house.workspace})).await;
+        client.request("_openagents/explore", json!({"root": test.workspace})).await;
         let session =
-            client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+            client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
         client.request("session/prompt", prompt(&session, ask)).await;
         client.request("session/set_mode", json!({"sessionId": session, "modeId": CODEX})).await;
         client.ask("session/prompt", prompt(&session, "Fix it")).await;
         client.notes_until("workspace.trust").await;
     }
-    let mut phone = house.phone().await;
-    let session = phone.request("session/new", json!({"cwd": house.workspace})).await["session_id"].clone();
+    let mut phone = test.phone().await;
+    let session = phone.request("session/new", json!({"cwd": test.workspace})).await["session_id"].clone();
     let text = |text: &str| json!({"session_id": session, "prompt": [{"type": "text", "text": text}]});
     phone.request("session/prompt", text(ask)).await;
     phone.request("session/set_mode", json!({"session_id": session, "mode_id": "codex"})).await;
@@ -448,7 +448,7 @@ async fn hostile_repository_runs_nothing_before_trust() {
     assert_eq!((started(&agent), canary.exists()), (0, false));
 
     // Once trusted, the agent does run the hook, so the test is effective.
-    trust(&house, &house.workspace).await;
+    trust(&test, &test.workspace).await;
     phone.notes_until("Done.").await;
     assert!(canary.exists());
 }
@@ -457,14 +457,14 @@ async fn hostile_repository_runs_nothing_before_trust() {
 #[tokio::test]
 async fn folder_with_hidden_settings_is_not_trusted() {
     let agent = hooked();
-    let (house, _) = untrusted_house(vec![agent.clone()]).await;
-    let canary = house.home.path().join("canary");
-    hostile(&house.workspace, &canary);
-    let (shown, hidden) = (house.workspace.join(".claude"), house.workspace.join("tools"));
+    let (test, _) = untrusted_bridge(vec![agent.clone()]).await;
+    let canary = test.home.path().join("canary");
+    hostile(&test.workspace, &canary);
+    let (shown, hidden) = (test.workspace.join(".claude"), test.workspace.join("tools"));
     std::fs::rename(&shown, &hidden).unwrap();
     std::os::unix::fs::symlink("../demo/tools", &shown).unwrap();
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
     assert_eq!(question["rawInput"]["complete"], false);
@@ -472,7 +472,7 @@ async fn folder_with_hidden_settings_is_not_trusted() {
     assert_eq!(options.collect::<Vec<_>>(), ["not-now"]);
     let (_, why) = client.error(ANSWER, answer(&session, &question, "trust")).await;
     assert_eq!(why, "Unknown option trust. Options: not-now.");
-    let (_, why) = client.error("_openagents/trust/add", json!({"path": house.workspace})).await;
+    let (_, why) = client.error("_openagents/trust/add", json!({"path": test.workspace})).await;
     assert!(why.contains("link that leaves the folder") && why.contains("can't be trusted"), "{why}");
     client.request(ANSWER, answer(&session, &question, "not-now")).await;
     client.answer(id).await;
@@ -480,7 +480,7 @@ async fn folder_with_hidden_settings_is_not_trusted() {
     // Without the link, trust works as usual.
     std::fs::remove_file(&shown).unwrap();
     std::fs::rename(&hidden, &shown).unwrap();
-    trust(&house, &house.workspace).await;
+    trust(&test, &test.workspace).await;
     client.request("session/prompt", prompt(&session, "Fix it")).await;
     assert_eq!((started(&agent), canary.exists()), (1, true));
 }
@@ -488,9 +488,9 @@ async fn folder_with_hidden_settings_is_not_trusted() {
 #[tokio::test]
 async fn cancelled_prompt_withdraws_the_trust_request() {
     let agent = codex();
-    let (house, troupe) = untrusted_house(vec![agent.clone()]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CODEX).await;
+    let (test, agents) = untrusted_bridge(vec![agent.clone()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CODEX).await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
     client.notify("session/cancel", json!({"sessionId": session})).await;
@@ -504,5 +504,5 @@ async fn cancelled_prompt_withdraws_the_trust_request() {
         .collect();
     assert_eq!(states.last().map(String::as_str), Some("expired"));
     assert_eq!(started(&agent), 0);
-    assert!(!troupe.shut_down.load(Ordering::SeqCst));
+    assert!(!agents.shut_down.load(Ordering::SeqCst));
 }

@@ -3,7 +3,8 @@
 
 use crate::support::{
     agents::{
-        self, ScriptedAgent, approval, asked, house, ours, ours_client, session_in, trust, untrusted_house,
+        self, ScriptedAgent, approval, asked, ours, ours_client, session_in, test_bridge, trust,
+        untrusted_bridge,
     },
     pairing::pair,
     prompt, shown,
@@ -39,11 +40,11 @@ const ANSWER: &str = "_openagents/approvals/answer";
 #[tokio::test]
 async fn autonomous_agent_starts_after_confirmation() {
     let odd = agent(ODD, false);
-    let (house, _) = house(vec![odd.clone()]).await;
+    let (test, _) = test_bridge(vec![odd.clone()]).await;
     // Added after the folder was trusted.
     odd.decides_what_it_asks.store(true, Ordering::SeqCst);
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, ODD).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, ODD).await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
     assert_eq!(question["title"], "custom:odd may act without asking you. Let it start here?");
@@ -60,9 +61,9 @@ async fn autonomous_agent_starts_after_confirmation() {
     client.answer(id).await;
     assert_eq!(started(&odd), 1);
     // One confirmation covers the folder and everything below it.
-    let below = house.workspace.join("part");
+    let below = test.workspace.join("part");
     std::fs::create_dir(&below).unwrap();
-    for cwd in [&house.workspace, &below] {
+    for cwd in [&test.workspace, &below] {
         let new = json!({"cwd": cwd, "_meta": {"openagents": {"open": true}}});
         let session = client.request("session/new", new).await["sessionId"].clone();
         client.request("session/set_mode", json!({"sessionId": session, "modeId": ODD})).await;
@@ -76,9 +77,9 @@ async fn autonomous_agent_starts_after_confirmation() {
 #[tokio::test]
 async fn trust_request_names_autonomous_agents() {
     let (odd, codex) = (agent(ODD, true), agent(CODEX, false));
-    let (house, _) = untrusted_house(vec![odd.clone(), codex]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, ODD).await;
+    let (test, _) = untrusted_bridge(vec![odd.clone(), codex]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, ODD).await;
     let id = client.ask("session/prompt", prompt(&session, "Fix it")).await;
     let question = asked(&mut client).await;
     assert_eq!(question["subject"], "trust");
@@ -89,9 +90,9 @@ async fn trust_request_names_autonomous_agents() {
     assert_eq!(started(&odd), 1);
 
     // Trusting the folder on the command line has the same effect.
-    let other = house.workspace.parent().unwrap().join("other");
+    let other = test.workspace.parent().unwrap().join("other");
     std::fs::create_dir(&other).unwrap();
-    trust(&house, &other).await;
+    trust(&test, &other).await;
     let new = json!({"cwd": other, "_meta": {"openagents": {"open": true}}});
     let session = client.request("session/new", new).await["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": ODD})).await;
@@ -101,9 +102,9 @@ async fn trust_request_names_autonomous_agents() {
 
 #[tokio::test]
 async fn trust_request_counts_deleted_sessions() {
-    let (house, _) = untrusted_house(vec![agent(CLAUDE_CODE, false)]).await;
-    let mut client = ours_client(&house, "Window").await;
-    let session = session_in(&mut client, &house, CLAUDE_CODE).await;
+    let (test, _) = untrusted_bridge(vec![agent(CLAUDE_CODE, false)]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let session = session_in(&mut client, &test, CLAUDE_CODE).await;
     client.ask("session/prompt", prompt(&session, "Fix it")).await;
     assert_eq!(asked(&mut client).await["rawInput"]["deletes"], 12);
 }
@@ -111,12 +112,12 @@ async fn trust_request_counts_deleted_sessions() {
 #[tokio::test]
 async fn approve_scope_guards_approval_commands() {
     let codex = agent(CODEX, false);
-    let (house, _) = house(vec![codex.clone()]).await;
-    let mut desk = ours_client(&house, "Desktop").await;
-    let mut prompter = pair(&house, &mut desk, "Small phone", "prompt").await.connect(&house).await;
-    let mut approver = pair(&house, &mut desk, "Phone", "approve").await.connect(&house).await;
-    let session = session_in(&mut desk, &house, CODEX).await;
-    let any = session_in(&mut desk, &house, "default_mode").await;
+    let (test, _) = test_bridge(vec![codex.clone()]).await;
+    let mut desk = ours_client(&test, "Desktop").await;
+    let mut prompter = pair(&test, &mut desk, "Small phone", "prompt").await.connect(&test).await;
+    let mut approver = pair(&test, &mut desk, "Phone", "approve").await.connect(&test).await;
+    let session = session_in(&mut desk, &test, CODEX).await;
+    let any = session_in(&mut desk, &test, "default_mode").await;
     for command in ["/allow-all on", "/permissions allow-all", "/autopilot", "/yolo", "  /Mode auto"] {
         for (session, text) in [(&session, command.to_owned()), (&any, format!("@codex {}", command.trim()))]
         {

@@ -1,6 +1,6 @@
 //! Scripted agents, and a bridge that runs them.
 
-use super::{Client, House, Scripted, config, echo};
+use super::{Client, Scripted, TestBridge, config, echo};
 use openagents_bridge::{Bridge, Explore, Providers};
 use openagents_core::{
     CancellationToken,
@@ -150,7 +150,7 @@ impl AgentProvider for ScriptedAgent {
 }
 
 #[derive(Default)]
-pub struct Troupe {
+pub struct ScriptedAgents {
     pub agents: Vec<Arc<ScriptedAgent>>,
     pub snapshot: Mutex<AgentsSnapshot>,
     pub watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
@@ -158,13 +158,13 @@ pub struct Troupe {
     pub store: OnceLock<Arc<dyn SettingsStore>>,
 }
 
-impl std::fmt::Debug for Troupe {
+impl std::fmt::Debug for ScriptedAgents {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Troupe")
+        formatter.write_str("ScriptedAgents")
     }
 }
 
-impl Agents for Troupe {
+impl Agents for ScriptedAgents {
     fn providers(&self) -> Vec<Arc<dyn AgentProvider>> {
         self.agents.iter().cloned().map(|agent| agent as Arc<dyn AgentProvider>).collect()
     }
@@ -201,40 +201,40 @@ impl Agents for Troupe {
     }
 }
 
-pub async fn start_with(home: &Path, workspace: &Path, troupe: Arc<Troupe>) -> Bridge {
+pub async fn start_with(home: &Path, workspace: &Path, agents: Arc<ScriptedAgents>) -> Bridge {
     Bridge::start_with(config(home, workspace), |surroundings| {
-        let _ = troupe.store.set(surroundings.settings);
+        let _ = agents.store.set(surroundings.settings);
         let explorer: Arc<dyn Explore> = Arc::new(Scripted::new(echo));
-        Providers { explorer, models: None, agents: Some(troupe), foundation: None }
+        Providers { explorer, models: None, agents: Some(agents), foundation: None }
     })
     .await
     .unwrap()
 }
 
 /// Starts a bridge with agents, in a trusted workspace.
-pub async fn house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
-    let (house, troupe) = untrusted_house(agents).await;
-    trust(&house, &house.workspace).await;
-    (house, troupe)
+pub async fn test_bridge(agents: Vec<Arc<ScriptedAgent>>) -> (TestBridge, Arc<ScriptedAgents>) {
+    let (test, agents) = untrusted_bridge(agents).await;
+    trust(&test, &test.workspace).await;
+    (test, agents)
 }
 
 /// Trusts a folder, as `openagents workspaces trust` does.
-pub async fn trust(house: &House, folder: &Path) -> Value {
-    house.acp().await.request("_openagents/trust/add", json!({"path": folder})).await
+pub async fn trust(test: &TestBridge, folder: &Path) -> Value {
+    test.acp().await.request("_openagents/trust/add", json!({"path": folder})).await
 }
 
 /// Starts a bridge with agents, in a workspace that is not trusted yet.
-pub async fn untrusted_house(agents: Vec<Arc<ScriptedAgent>>) -> (House, Arc<Troupe>) {
+pub async fn untrusted_bridge(agents: Vec<Arc<ScriptedAgent>>) -> (TestBridge, Arc<ScriptedAgents>) {
     let (home, folders) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let workspace = folders.path().canonicalize().unwrap().join("demo");
     std::fs::create_dir(&workspace).unwrap();
-    let troupe = Arc::new(Troupe { agents, ..Troupe::default() });
-    let bridge = start_with(home.path(), &workspace, troupe.clone()).await;
-    (House { home, workspace, bridge, _folders: folders }, troupe)
+    let agents = Arc::new(ScriptedAgents { agents, ..ScriptedAgents::default() });
+    let bridge = start_with(home.path(), &workspace, agents.clone()).await;
+    (TestBridge { home, workspace, bridge, _folders: folders }, agents)
 }
 
-pub async fn session_in(client: &mut Client, house: &House, mode: &str) -> Value {
-    let session = client.request("session/new", json!({"cwd": house.workspace})).await["sessionId"].clone();
+pub async fn session_in(client: &mut Client, test: &TestBridge, mode: &str) -> Value {
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": mode})).await;
     session
 }
@@ -342,17 +342,17 @@ pub async fn asked(client: &mut Client) -> Value {
 }
 
 /// A client that reads approvals from the log, like ours.
-pub async fn ours_client(house: &House, name: &str) -> Client {
-    client_of(house, name, true).await
+pub async fn ours_client(test: &TestBridge, name: &str) -> Client {
+    client_of(test, name, true).await
 }
 
 /// A third-party client.
-pub async fn others_client(house: &House, name: &str) -> Client {
-    client_of(house, name, false).await
+pub async fn others_client(test: &TestBridge, name: &str) -> Client {
+    client_of(test, name, false).await
 }
 
-async fn client_of(house: &House, name: &str, approvals: bool) -> Client {
-    let mut client = house.acp().await;
+async fn client_of(test: &TestBridge, name: &str, approvals: bool) -> Client {
+    let mut client = test.acp().await;
     let params = json!({
         "protocolVersion": 1,
         "clientInfo": {"name": name, "version": "1"},

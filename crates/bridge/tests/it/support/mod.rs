@@ -129,14 +129,14 @@ pub fn begun() -> Vec<SessionUpdate> {
 }
 
 /// A bridge with its own data folder and workspace.
-pub struct House {
+pub struct TestBridge {
     pub home: TempDir,
     pub workspace: PathBuf,
     pub bridge: Bridge,
     pub _folders: TempDir,
 }
 
-impl House {
+impl TestBridge {
     pub async fn new(
         script: impl Fn(&ExploreRequest, &CancellationToken, Emit<'_>) -> RunState + Send + Sync + 'static,
     ) -> Self {

@@ -1,6 +1,6 @@
 //! Pairing a phone over plain HTTP requests.
 
-use super::{Client, House, PATIENCE, acp};
+use super::{Client, PATIENCE, TestBridge, acp};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use tokio::{
@@ -74,8 +74,8 @@ pub struct Paired {
 }
 
 /// Pairs a device from the code to the token.
-pub async fn pair(house: &House, desk: &mut Client, name: &str, scope: &str) -> Paired {
-    pair_at(house.port(), desk, name, scope).await
+pub async fn pair(test: &TestBridge, desk: &mut Client, name: &str, scope: &str) -> Paired {
+    pair_at(test.port(), desk, name, scope).await
 }
 
 /// Pairs a device with the bridge at `port`.
@@ -92,7 +92,7 @@ pub async fn pair_at(port: u16, desk: &mut Client, name: &str, scope: &str) -> P
 }
 
 impl Paired {
-    pub async fn connect(&self, house: &House) -> Client {
-        acp(house.port(), &self.token).await
+    pub async fn connect(&self, test: &TestBridge) -> Client {
+        acp(test.port(), &self.token).await
     }
 }

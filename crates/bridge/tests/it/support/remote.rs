@@ -1,6 +1,6 @@
 //! A client of the remote transport, request by request.
 
-use super::{Client, House, PATIENCE};
+use super::{Client, PATIENCE, TestBridge};
 use axum::{
     body::{Body, BodyDataStream},
     http::{HeaderValue, Request, StatusCode, header},
@@ -47,23 +47,23 @@ pub struct Remote {
 }
 
 impl Remote {
-    pub async fn connect(house: &House) -> Self {
-        Self::connect_with(house, house.bridge.token(), json!({})).await
+    pub async fn connect(test: &TestBridge) -> Self {
+        Self::connect_with(test, test.bridge.token(), json!({})).await
     }
 
     /// Connects as a paired device.
-    pub async fn connect_as(house: &House, token: &str) -> Self {
-        Self::connect_with(house, token, json!({})).await
+    pub async fn connect_as(test: &TestBridge, token: &str) -> Self {
+        Self::connect_with(test, token, json!({})).await
     }
 
     /// Connects like our page, with one stream for everything.
-    pub async fn connect_with_one_stream(house: &House) -> Self {
+    pub async fn connect_with_one_stream(test: &TestBridge) -> Self {
         let capabilities = json!({"_meta": {"openagents": {"oneStream": true, "approvals": true}}});
-        Self::connect_with(house, house.bridge.token(), capabilities).await
+        Self::connect_with(test, test.bridge.token(), capabilities).await
     }
 
-    async fn connect_with(house: &House, token: &str, capabilities: Value) -> Self {
-        let (port, token) = (house.port(), token.to_owned());
+    async fn connect_with(test: &TestBridge, token: &str, capabilities: Value) -> Self {
+        let (port, token) = (test.port(), token.to_owned());
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         let frame = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let request = acp_request("POST", &token).header("content-type", "application/json");
@@ -173,14 +173,14 @@ impl Events {
 }
 
 /// Pairs a device; returns its token and id.
-pub async fn pair(house: &House, desktop: &mut Client, scope: &str) -> (String, String) {
+pub async fn pair(test: &TestBridge, desktop: &mut Client, scope: &str) -> (String, String) {
     let offer = desktop.request("_openagents/devices/pair", json!({})).await;
     let claim = json!({"code": offer["pairing"]["code"], "name": "Phone"});
-    let asked = post(house.port(), "/pair", &claim).await;
+    let asked = post(test.port(), "/pair", &claim).await;
     let list = desktop.request("_openagents/devices/list", json!({})).await;
     let allow = json!({"requestId": list["requests"][0]["id"], "scope": scope});
     desktop.request("_openagents/devices/allow", allow).await;
-    let allowed = post(house.port(), "/pair/wait", &json!({"request": asked["request"]})).await;
+    let allowed = post(test.port(), "/pair/wait", &json!({"request": asked["request"]})).await;
     let field = |value: &Value| value.as_str().unwrap_or_else(|| panic!("not allowed: {allowed}")).to_owned();
     (field(&allowed["token"]), field(&allowed["device"]["id"]))
 }
