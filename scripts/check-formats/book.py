@@ -10,8 +10,8 @@ class Turn:
 
     prompt: str
     answer: str
-    taken_back: bool = False
-    # It is no longer in the log, or no longer a record of it: it need not be shown as taken back.
+    undone: bool = False
+    # It is no longer in the log, or no longer a record of it: it need not be shown as undone.
     removed: bool = False
 
     @property
@@ -48,7 +48,7 @@ class Session:
     summaries: list = field(default_factory=list)
 
     def live(self):
-        return [turn for turn in self.turns if not turn.taken_back]
+        return [turn for turn in self.turns if not turn.undone]
 
     def begin_with(self, parent, turns=None):
         """This is a fork, a branch or a copy: it began with all that another session showed, or its first `turns`."""
@@ -57,7 +57,7 @@ class Session:
         return self
 
     def take_back(self, removed=False):
-        self.turns[-1].taken_back = True
+        self.turns[-1].undone = True
         self.turns[-1].removed = removed
 
 

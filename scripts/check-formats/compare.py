@@ -97,18 +97,18 @@ class Findings:
 
     def timeline(self, session, events):
         # In the log of a sub-agent every event is one of a sub-agent.
-        aside = ("takenBack", "copied", "" if session.started_by else "sidechain")
+        aside = ("undone", "copied", "" if session.started_by else "sidechain")
         shown = [event for event in events if not any(event.get(mark) for mark in aside)]
         for kind, word in (("user", lambda turn: turn.prompt), ("assistant", lambda turn: turn.answer)):
             own = [word(turn) for turn in session.live() if word(turn)]
             whole = [word(turn) for turn in session.inherited] + own
             self.expect(session.id, f"{kind} in the timeline", self.words(shown, kind), own, whole)
-        taken_back = [event for event in events if event.get("takenBack")]
+        undone = [event for event in events if event.get("undone")]
         for turn in session.turns:
-            if turn.taken_back and not turn.removed:
-                marked = {*self.words(taken_back, "user"), *self.words(taken_back, "assistant")}
+            if turn.undone and not turn.removed:
+                marked = {*self.words(undone, "user"), *self.words(undone, "assistant")}
                 if not {turn.prompt, turn.answer} <= marked:
-                    self.add(session.id, f"not marked as taken back: {turn.text!r}")
+                    self.add(session.id, f"not marked as undone: {turn.text!r}")
         calls = sum(event["type"] == "tool_use" for event in events)
         if calls < session.calls:
             self.add(session.id, f"{calls} calls of tools in the timeline, not {session.calls}")
@@ -135,7 +135,7 @@ class Findings:
         wanted = []
         for session in self.book.sessions.values():
             for turn in session.turns:
-                owner = set() if session.deleted or turn.taken_back else {session.id}
+                owner = set() if session.deleted or turn.undone else {session.id}
                 elsewhere = self.book.elsewhere(session, turn)
                 wanted += [(session, word, owner, elsewhere) for word in (turn.prompt, turn.answer) if word]
             # Where a sub-agent has no log of its own, its order is a call of this session.

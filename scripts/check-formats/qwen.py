@@ -77,7 +77,7 @@ class Qwen(TerminalAgent):
         self.terminal.clear()
         self.more(session)
         self.leave()
-        # A fork of it has the copies of what was taken back.
+        # A fork of it has the copies of what was undone.
         self.ask(None, lambda turn: self.print("--resume", session.id, "--fork-session", turn.text)).begin_with(session)
 
     def compaction(self):

@@ -42,7 +42,7 @@ pub(crate) enum Start {
 /// Becomes the first app on the data folder, or hands `folder` over to it. An error is not fatal: the window then shows
 /// the bridge's error.
 pub(crate) fn start(home: &Path, folder: Option<&Path>) -> io::Result<Start> {
-    create_folder(home)?;
+    openagents_core::folders::create_folder(home)?;
     let (lock_file, socket) = (home.join(LOCK_FILE), home.join(SOCKET_FILE));
     let lock =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(lock_file)?;
@@ -79,11 +79,6 @@ impl First {
         };
         std::thread::Builder::new().name("starts".to_owned()).spawn(listen).map(drop)
     }
-}
-
-fn create_folder(home: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home)
 }
 
 /// Connects with retries, because the first app takes the lock before it listens.

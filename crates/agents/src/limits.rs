@@ -47,8 +47,8 @@ pub(crate) const OFFERED_COMMANDS: usize = 500;
 pub(crate) const COMMAND_NAME: usize = 128;
 pub(crate) const COMMAND_WORDS: usize = 512;
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
-/// Times that a changed asking level is set back within one process before the agent is stopped.
-pub(crate) const SET_BACK: usize = 3;
+/// Times that a changed approval mode is reverted within one process before the agent is stopped.
+pub(crate) const REVERSIONS: usize = 3;
 /// Time for an agent to exit after its output ends, and time to read the rest of the output after it exits.
 pub(crate) const ACP_LINGER: Duration = Duration::from_millis(500);
 pub(crate) const ACP_CANCEL_CHECK: Duration = Duration::from_millis(10);

@@ -6,7 +6,6 @@ use crate::{
         services::{Managed, Services},
         sessions,
     },
-    config::BridgeConfig,
     error::BridgeError,
     instance::InstanceLock,
     server::{
@@ -28,7 +27,7 @@ use openagents_remote::{
     },
     network::{
         state::{Network, NetworkState},
-        switches::{OpenOnNetwork, Switches},
+        switches::{NetworkConfig, OpenOnNetwork, Switches},
     },
     settings::Settings,
     token::Token,
@@ -36,14 +35,14 @@ use openagents_remote::{
 use openagents_sessions::{Providers, SessionRegistry, TurnExecutor, run_blocking, store::Store};
 use openagents_transcripts::{
     cache::TranscriptCache,
-    history::{History, ListingCache},
+    history::{History, HistoryRoots, ListingCache},
     history_index::HistoryIndex,
 };
-use openagents_wire::Listener;
+use openagents_wire::{IosAccess, Listener};
 use std::{
     fmt, io,
     net::{Ipv4Addr, SocketAddr},
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -56,6 +55,24 @@ use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
 };
+
+/// Configuration of a bridge.
+#[derive(Debug, Clone)]
+pub struct BridgeConfig {
+    /// The data folder, which holds the database, the token and the address.
+    pub home: PathBuf,
+    /// Loopback port; 0 picks one.
+    pub port: u16,
+    /// The server's own workspace: always admitted, shown to the iOS app, and the fallback of the iOS endpoint.
+    pub root: PathBuf,
+    /// Access to the iOS endpoint. `None`: as set by the user.
+    pub ios: Option<IosAccess>,
+    pub network: NetworkConfig,
+    /// Folders in which other agents keep their transcripts.
+    pub history: HistoryRoots,
+    /// Whether the bridge only serves a command and hands the data folder over to a permanent bridge.
+    pub temporary: bool,
+}
 
 /// Resources that a bridge offers to its providers.
 #[derive(Debug, Clone)]

@@ -9,7 +9,6 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `config` | configuration |
 //! | 1 | `error` | errors that keep a bridge from starting |
 //! | 1 | `highlight` | syntax highlighting |
 //! | 2 | `markdown` | Markdown as safe HTML |
@@ -22,7 +21,6 @@
 pub mod acp;
 mod bridge;
 pub mod client;
-mod config;
 mod error;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
@@ -32,8 +30,7 @@ mod instance;
 mod markdown;
 mod server;
 
-pub use bridge::{Bridge, Surroundings};
-pub use config::BridgeConfig;
+pub use bridge::{Bridge, BridgeConfig, Surroundings};
 pub use error::BridgeError;
 pub use instance::{ADDRESS_FILE, Announcement, Claim, announced, ask_to_hand_over, running};
 pub use openagents_remote::{

@@ -22,13 +22,13 @@ pub(crate) async fn render(text: String) -> String {
     let rendered = openagents_sessions::run_blocking(move || to_html(&rendering));
     match tokio::time::timeout(RENDER_TIME, rendered).await {
         Ok(Some(html)) => html,
-        _ => plain_text(openagents_sessions::prune::head(&text, MAX_BYTES)),
+        _ => plain_text(openagents_core::text::prefix(&text, MAX_BYTES)),
     }
 }
 
 /// Renders `text` without scripts, styles, images or raw HTML. Links open in a new tab.
 fn to_html(text: &str) -> String {
-    let text = openagents_sessions::prune::head(text, MAX_BYTES);
+    let text = openagents_core::text::prefix(text, MAX_BYTES);
     if text.len() > RENDERED_BYTES {
         return plain_text(text);
     }

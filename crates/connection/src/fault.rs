@@ -30,7 +30,7 @@ impl Fault {
     }
 
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(-32601, format!("Method not found: {}", openagents_sessions::prune::head(method, 100)))
+        Self::new(-32601, format!("Method not found: {}", openagents_core::text::prefix(method, 100)))
     }
 
     pub fn invalid_params(reason: impl Into<String>) -> Self {

@@ -36,7 +36,7 @@ impl Peer {
 
     /// Sets the client's name, from `initialize`.
     pub fn introduce(&self, client: &str) {
-        *self.client.lock() = openagents_sessions::prune::head(client, 200).into();
+        *self.client.lock() = openagents_core::text::prefix(client, 200).into();
     }
 
     pub fn client(&self) -> Arc<str> {
@@ -114,14 +114,14 @@ struct Ring {
 
 impl Inspector {
     pub fn record_in(&self, peer: &Peer, text: &str) {
-        let kept = openagents_sessions::prune::head(text, FRAME_BYTES).into();
+        let kept = openagents_core::text::prefix(text, FRAME_BYTES).into();
         self.record(peer, Direction::In, std::iter::once((text.len(), kept)));
     }
 
     /// Records frames sent to a client. Short texts are shared, not copied.
     pub fn record_out(&self, peer: &Peer, texts: &[Utf8Bytes]) {
         let keep = |text: &Utf8Bytes| match text.len() > FRAME_BYTES {
-            true => (text.len(), openagents_sessions::prune::head(text, FRAME_BYTES).into()),
+            true => (text.len(), openagents_core::text::prefix(text, FRAME_BYTES).into()),
             false => (text.len(), text.clone()),
         };
         self.record(peer, Direction::Out, texts.iter().map(keep));

@@ -160,7 +160,7 @@ impl Closing {
     pub(crate) fn removed() -> Self {
         let reason = format!(
             "This device was removed on {}.",
-            openagents_sessions::prune::head(crate::pass::computer_name(), 64)
+            openagents_core::text::prefix(crate::pass::computer_name(), 64)
         );
         Self { code: 4403, reason }
     }

@@ -68,7 +68,7 @@ pub fn parse(text: &str) -> Result<Incoming, Malformed> {
     if let Some(bad) = id.as_ref().filter(|id| !is_id(id.as_str())) {
         let reason = format!(
             "An id must be a string or a number, not {}.",
-            openagents_sessions::prune::head(bad.as_str(), 40)
+            openagents_core::text::prefix(bad.as_str(), 40)
         );
         return Err(Malformed { id: None, fault: Fault::invalid_request(reason) });
     }

@@ -18,6 +18,11 @@ pub fn cut_at_word(text: &str, characters: usize) -> String {
     format!("{}…", kept.trim_end_matches(|c: char| c.is_whitespace() || ",;:-–".contains(c)))
 }
 
+/// Returns at most the first `bytes` of a text, cut at a character boundary.
+pub fn prefix(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
+}
+
 /// Turns a clause into a sentence, with an initial capital and a full stop.
 pub fn sentence(clause: &str) -> String {
     let mut letters = clause.chars();

@@ -1,13 +1,12 @@
 //! One connection of the app, from access check to close.
 
-use crate::limits::IOS_FRAME;
-use crate::services::Services;
 use crate::{
     from_wire::{self, IosCall},
     methods::{IosClient, IosMethods},
     pending::{self, Allowed},
     phone::{NAMED, Phone, Position},
     projection::{self, Projection, Shown, View},
+    services::Services,
     to_wire::{self, Role},
 };
 use hyper::upgrade::OnUpgrade;
@@ -34,6 +33,9 @@ use std::{
 };
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
+
+/// Maximum bytes of a frame.
+const IOS_FRAME: usize = 1 << 20;
 
 /// A reader that is more updates behind than this gets its backlog folded.
 const BEHIND: u64 = 2 * PAGE as u64;

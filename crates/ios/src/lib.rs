@@ -9,7 +9,6 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
-//! | 1 | `limits` | limits of frames, outputs and answers |
 //! | 1 | `from_wire` | the calls of the app, parsed |
 //! | 2 | `to_wire` | updates and answers as the app reads them |
 //! | 3 | `projection` | what the app sees of a log |
@@ -23,7 +22,6 @@
 
 pub mod connection;
 mod from_wire;
-mod limits;
 mod methods;
 mod pending;
 mod phone;

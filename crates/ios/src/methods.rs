@@ -261,7 +261,7 @@ impl IosMethods {
                 Err(_) => {
                     let note = format!(
                         "{} is not known on this computer",
-                        openagents_sessions::prune::head(root, NOTE)
+                        openagents_core::text::prefix(root, NOTE)
                     );
                     self.own_workspace(goals, Some(note))
                 }

@@ -22,8 +22,8 @@ use openagents_connection::{
     rpc::{self, Incoming},
     socket::Socket,
 };
+use openagents_core::text::prefix;
 use openagents_remote::devices::requests::{AppAccess, Outcome, OutcomeReceiver, PhoneAddress};
-use openagents_sessions::prune;
 use serde_json::{Value, json};
 use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, interval_at};
@@ -163,7 +163,7 @@ impl PendingConnection<'_> {
             let _ = self.services.devices.request_access(
                 self.address,
                 &self.peer.client(),
-                Some(prune::head(&session, SESSION).to_owned()),
+                Some(prefix(&session, SESSION).to_owned()),
             );
         }
         self.held.push(text);

@@ -1,8 +1,8 @@
-use crate::limits::{IOS_ANSWER, IOS_OUTPUT};
 use crate::{
     from_wire::{self, IosCall},
     projection::{self, HeldBack, Projection, Shown, View},
-    threads, to_wire,
+    threads::{self, IOS_ANSWER},
+    to_wire::{self, IOS_OUTPUT},
 };
 use openagents_core::update::{AgentMessage, EntryStatus::*, RunState, SessionUpdate};
 use openagents_sessions::testing;

@@ -1,6 +1,5 @@
 //! Threads: transcripts of other agents for the first generation of the app, and recent sessions for its drawer.
 
-use crate::limits::IOS_ANSWER;
 use crate::{
     projection::{self, Projection, View},
     to_wire::{self, Role},
@@ -9,6 +8,7 @@ use openagents_connection::fault::Fault;
 use openagents_core::{
     CancellationToken,
     budget::Budget,
+    text::prefix,
     update::{Cut, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
 use openagents_sessions::{
@@ -18,6 +18,9 @@ use openagents_sessions::{
 use openagents_transcripts::history::{Event, EventKind, History, Provider, Query, Span, Transcript};
 use serde_json::{Map, Value, json};
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, time::Duration};
+
+/// Maximum bytes of a whole answer; the app closes its socket at 1 MiB.
+pub(crate) const IOS_ANSWER: usize = 900_000;
 
 const TIME: Duration = Duration::from_millis(1500);
 /// Maximum bytes read from the end of a transcript.
@@ -81,7 +84,7 @@ fn read_updates(history: &History, row: &Transcript) -> Vec<Value> {
     let span = Span { bytes: 0, tail_bytes: TAIL, ..Span::default() };
     let mut typed = Typed::default();
     let end = history.read_transcript(row, span, &budget(), &mut |event| {
-        if event.taken_back {
+        if event.undone {
             return ControlFlow::Continue(());
         }
         typed.push(&row.id, &event);
@@ -104,7 +107,7 @@ struct Typed {
 
 impl Typed {
     fn push(&mut self, id: &str, event: &Event) {
-        let text = prune::head(&event.text, TEXT);
+        let text = prefix(&event.text, TEXT);
         let update = match &event.kind {
             EventKind::Prompt => to_wire::chunk(Role::User, text),
             EventKind::Assistant => to_wire::chunk(Role::Agent, text),

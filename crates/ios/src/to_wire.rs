@@ -1,13 +1,16 @@
 //! Updates in the app's format: chunks nested twice, snake_case except for `sessionUpdate`, closed sets of values.
 
-use crate::limits::IOS_OUTPUT;
 use openagents_connection::pass;
 use openagents_core::{
     approval::ApprovalSubject,
+    text::clip_bytes,
     update::{Cut, EntryStatus, PlanEntry, PlanSnapshot, ToolCall, ToolCallStatus, ToolCallUpdate},
 };
 use openagents_sessions::prune;
 use serde_json::{Map, Value, json};
+
+/// Maximum bytes of an output, as compact JSON, that the app shows.
+pub(crate) const IOS_OUTPUT: usize = 16_384;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
@@ -20,17 +23,13 @@ pub(super) enum Role {
 const TEXT: usize = 128 << 10;
 const SENTENCE: usize = 4 << 10;
 
-fn cut(text: &str, limit: usize) -> String {
-    if text.len() <= limit { text.to_owned() } else { format!("{}…", prune::head(text, limit)) }
-}
-
 /// Returns the params of a `session/update` notification.
 pub(super) fn note(session_id: &str, update: Value) -> Value {
     json!({"session_id": session_id, "update": update})
 }
 
 pub(super) fn chunk(role: Role, text: &str) -> Value {
-    let text = cut(text, TEXT);
+    let text = clip_bytes(text, TEXT);
     let kind = match role {
         Role::User => "user_message_chunk",
         Role::Agent => "agent_message_chunk",
@@ -64,9 +63,9 @@ fn entry(entry: &PlanEntry) -> Value {
     };
     let mut meta = json!({"op_id": entry.op_id, "op_hash": entry.op_hash, "tool": entry.tool});
     if let Some(error) = &entry.error {
-        meta["error"] = cut(error, SENTENCE).into();
+        meta["error"] = clip_bytes(error, SENTENCE).into();
     }
-    json!({"content": cut(&entry.content, SENTENCE), "priority": "medium", "status": status, "_meta": meta})
+    json!({"content": clip_bytes(&entry.content, SENTENCE), "priority": "medium", "status": status, "_meta": meta})
 }
 
 pub(super) fn tool_call(call: &ToolCall) -> Value {
@@ -104,7 +103,7 @@ pub(super) fn tool_call_update(update: &ToolCallUpdate) -> Value {
         }
         ToolCallStatus::Error { message } => {
             wire["status"] = "error".into();
-            wire["error"] = cut(message, SENTENCE).into();
+            wire["error"] = clip_bytes(message, SENTENCE).into();
         }
     }
     add_meta(&mut wire, meta);

@@ -32,11 +32,6 @@ pub fn size(value: &Value) -> usize {
     }
 }
 
-/// Returns the start of a text: at most `limit` bytes, cut at a character.
-pub fn head(text: &str, limit: usize) -> &str {
-    &text[..text.floor_char_boundary(limit)]
-}
-
 fn quoted(text: &str) -> usize {
     2 + text.chars().map(escaped_len).sum::<usize>()
 }

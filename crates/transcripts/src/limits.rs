@@ -22,9 +22,9 @@ pub(crate) const LINE: usize = 1 << 20;
 /// Records that may be joined on one line, and attempts to find the next one after a broken one.
 pub(crate) const GLUED_RECORDS: usize = 64;
 /// Bytes before the end of a log that are searched for undone turns: some 30 ms. Earlier turns stay as they are.
-pub(crate) const TAKEN_BACK: u64 = 64 << 20;
+pub(crate) const UNDONE: u64 = 64 << 20;
 /// The same for a log that has grown since it was indexed: users go back only a few turns.
-pub(crate) const RECENTLY_TAKEN_BACK: u64 = 4 << 20;
+pub(crate) const RECENTLY_UNDONE: u64 = 4 << 20;
 /// Bytes of a record in which its parent is named: agents write it first.
 pub(crate) const TREE_HEAD: usize = 512;
 /// Bytes of a line where a session is shown to the user: a prompt with a screenshot is one line.

@@ -196,7 +196,7 @@ mod tests {
             action: Action::default(),
             sidechain: false,
             copied: false,
-            taken_back: false,
+            undone: false,
             origin: None,
         }
     }

@@ -58,7 +58,7 @@ pub struct UpdateMeta {
     pub child_session_id: Option<String>,
     /// The user took the turn back, in the log of another agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub taken_back: bool,
+    pub undone: bool,
     /// `store_failed`: the log cannot be written, and this is not in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -1409,7 +1409,7 @@ export type UpdateMeta = {
   parentCallId?: string;
   childSessionId?: string;
   /** The user took the turn back, in the log of another agent. */
-  takenBack?: boolean;
+  undone?: boolean;
   /** `store_failed`: the log cannot be written, and this is not in it. */
   error?: string;
 };

@@ -4,7 +4,7 @@ import { sentence } from '../connection/errors.svelte';
 import { METHODS, type Update } from '../connection/protocol';
 import type { PastLines, PastPart, PastSession } from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
-import { findRow, foldTakenBack, hiddenBehind, type Row } from '../session/rows';
+import { findRow, foldUndone, hiddenBehind, type Row } from '../session/rows';
 import { Parts } from './parts';
 
 /** First row number: earlier parts count down from it, and each position in the log has its own range. */
@@ -94,7 +94,7 @@ export class Transcript {
   at(line: number): Row | undefined {
     const row = this.#parts.rows.find(({ seqs }) => seqs.some((seq) => seq >= line));
     const first = row === undefined ? null : hiddenBehind(this.#parts.rows, row.key);
-    if (first !== null && !this.#open.has(first)) this.toggleTakenBack(first);
+    if (first !== null && !this.#open.has(first)) this.toggleUndone(first);
     return row;
   }
 
@@ -235,7 +235,7 @@ export class Transcript {
   }
 
   /** Shows or hides the run of undone turns that starts at a row. */
-  toggleTakenBack(key: string): void {
+  toggleUndone(key: string): void {
     if (!this.#open.delete(key)) this.#open.add(key);
     this.grewUpward = false;
     this.#show();
@@ -246,7 +246,7 @@ export class Transcript {
   }
 
   #show(): void {
-    this.rows = foldTakenBack(this.#parts.rows, this.#open);
+    this.rows = foldUndone(this.#parts.rows, this.#open);
     this.more = this.#from > 0;
     this.behind = this.#to < this.#size;
   }

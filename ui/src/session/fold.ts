@@ -93,12 +93,12 @@ export function applyFolded(fold: Fold, update: Update): void {
 
 function applyTo(fold: Fold, update: Update): void {
   fold.updates += 1;
-  const { parentCallId, childSessionId, takenBack = false } = update.params._meta?.openagents ?? {};
+  const { parentCallId, childSessionId, undone = false } = update.params._meta?.openagents ?? {};
   const rows = fold.rows.length;
   if (parentCallId !== undefined && childSessionId !== undefined)
     applyDelegated(fold, parentCallId, childSessionId, update);
   else applyBody(fold, update.params.update, update);
-  if (takenBack) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, takenBack: 0 }));
+  if (undone) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, undone: 0 }));
 }
 
 /** Ends everything left open by a log whose agent has exited. */

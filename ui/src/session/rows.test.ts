@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Summary } from '../connection/wire';
-import { answerAt, Finished, foldTakenBack, hiddenBehind, type MessageRow, type Row, type UserRow } from './rows';
+import { answerAt, Finished, foldUndone, hiddenBehind, type MessageRow, type Row, type UserRow } from './rows';
 
 const row = (key: string, more: Partial<Row> = {}): Row =>
   ({ kind: 'message', key, seqs: [], ts: 0, text: '', messageId: null, late: false, ...more }) as Row;
@@ -74,7 +74,7 @@ describe('announced answers', () => {
 });
 
 describe('undone turns', () => {
-  const row = (key: string, takenBack = false): Row =>
+  const row = (key: string, undone = false): Row =>
     ({
       kind: 'user',
       key,
@@ -82,18 +82,18 @@ describe('undone turns', () => {
       ts: 0,
       text: key,
       messageId: null,
-      ...(takenBack ? { takenBack: 0 } : {}),
+      ...(undone ? { undone: 0 } : {}),
     }) as Row;
   const rows = [row('a'), row('b', true), row('c', true), row('d'), row('e', true)];
   const shown = (open: string[]): string =>
-    foldTakenBack(rows, new Set(open))
-      .map(({ key, takenBack }) => `${key}${takenBack ?? ''}`)
+    foldUndone(rows, new Set(open))
+      .map(({ key, undone }) => `${key}${undone ?? ''}`)
       .join(' ');
 
   test('each run of undone rows folds into its first row, with a count', () => {
     expect(shown([])).toBe('a b2 d e1');
     expect(shown(['b'])).toBe('a b2 c0 d e1');
-    expect(foldTakenBack([], new Set())).toEqual([]);
+    expect(foldUndone([], new Set())).toEqual([]);
   });
 
   test('a hidden row is found behind the first row of its run', () => {

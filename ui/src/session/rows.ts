@@ -7,7 +7,7 @@ interface RowBase {
   seqs: number[];
   ts: number;
   /** Set on the rows of undone turns: on the first row of a run, how many follow; otherwise 0. */
-  takenBack?: number;
+  undone?: number;
 }
 
 /** An image in a message or a result. */
@@ -168,18 +168,18 @@ function answer(rows: readonly Row[]): string {
 }
 
 /** Folds each run of undone turns into its first row, unless that row is in `open`. */
-export function foldTakenBack(rows: readonly Row[], open: ReadonlySet<string>): Row[] {
+export function foldUndone(rows: readonly Row[], open: ReadonlySet<string>): Row[] {
   const folded: Row[] = [];
   for (let at = 0; at < rows.length; at += 1) {
     const row = rows[at];
     if (row === undefined) break;
-    if (row.takenBack === undefined) {
+    if (row.undone === undefined) {
       folded.push(row);
       continue;
     }
-    const next = rows.findIndex((later, place) => place > at && later.takenBack === undefined);
+    const next = rows.findIndex((later, place) => place > at && later.undone === undefined);
     const run = rows.slice(at, next === -1 ? rows.length : next);
-    folded.push({ ...row, takenBack: run.length }, ...(open.has(row.key) ? run.slice(1) : []));
+    folded.push({ ...row, undone: run.length }, ...(open.has(row.key) ? run.slice(1) : []));
     at += run.length - 1;
   }
   return folded;
@@ -188,7 +188,7 @@ export function foldTakenBack(rows: readonly Row[], open: ReadonlySet<string>): 
 /** The first row of the undone run that contains a row; null if none does. */
 export function hiddenBehind(rows: readonly Row[], key: string): string | null {
   const at = rows.findIndex((row) => row.key === key);
-  if (rows[at]?.takenBack === undefined) return null;
-  const before = rows.findLastIndex((row, place) => place < at && row.takenBack === undefined);
+  if (rows[at]?.undone === undefined) return null;
+  const before = rows.findLastIndex((row, place) => place < at && row.undone === undefined);
   return rows[before + 1]?.key ?? null;
 }

@@ -39,8 +39,8 @@ interface SessionActions {
   /** A prompt is queued behind the running turn. */
   queued(messageId: string): boolean;
   /** Shows or hides undone turns; absent where there are none. */
-  toggleTakenBack?: (key: string) => void;
-  takenBackShown?: (key: string) => boolean;
+  toggleUndone?: (key: string) => void;
+  undoneShown?: (key: string) => boolean;
   /** An approval scrolled into or out of view. */
   sees(approvalId: string, inSight: boolean): void;
 }

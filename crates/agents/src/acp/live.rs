@@ -215,7 +215,7 @@ impl Live {
                 (stage.opened_by, stage.opening, stage.replaying) = (None, false, false);
                 stage.idle_since = now;
             }
-            if number.is_some_and(|number| self.handle_set_back(stage, now, number, &result)) {
+            if number.is_some_and(|number| self.handle_reversion(stage, now, number, &result)) {
                 return true;
             }
             if number.is_none() || stage.prompt != number {

@@ -5,11 +5,11 @@ use super::{
     connection::Reply,
     frame::RpcError,
     live::Live,
-    stage::{SettingBack, Stage},
+    stage::{Reversion, Stage},
 };
 use crate::{
     asking::{AskingLevel, LevelSetting, Lowered, Report, Watch},
-    limits::{ACP_CANCEL_CHECK, SET_BACK},
+    limits::{ACP_CANCEL_CHECK, REVERSIONS},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -261,27 +261,27 @@ impl Live {
             let (from, to) =
                 (report.named(report.current.as_deref().unwrap_or_default()), report.named(&back_to));
             let changed = format!("{name} changed its {what} to {from}, which asks for fewer approvals");
-            stage.set_back += 1;
-            if stage.set_back > SET_BACK {
+            stage.reverted += 1;
+            if stage.reverted > REVERSIONS {
                 return self.connection.stop(format!("{changed}, again and again, and was stopped"));
             }
             let (method, params) = setting.set_request(&session, Some(&report), &back_to);
             let number = self.connection.request(method, &params);
             let why = format!("{changed}, refused to change it back, and was stopped");
-            stage.setting_back.insert(number, SettingBack { setting, value: back_to.clone(), why });
+            stage.reversions.insert(number, Reversion { setting, value: back_to.clone(), why });
             stage.timeline.note(now, &format!("*{changed}. It was set back to {to}.*"));
         }
     }
 
     /// Handles the response to a request that sets the level back. Returns whether it was one.
-    pub(super) fn handle_set_back(
+    pub(super) fn handle_reversion(
         &self,
         stage: &mut Stage,
         now: Instant,
         number: u64,
         answer: &Reply,
     ) -> bool {
-        let Some(SettingBack { setting, value, why }) = stage.setting_back.remove(&number) else {
+        let Some(Reversion { setting, value, why }) = stage.reversions.remove(&number) else {
             return false;
         };
         match answer {

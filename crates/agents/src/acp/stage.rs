@@ -35,8 +35,8 @@ pub(super) struct Stage {
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_change_approval_mode: bool,
-    pub(super) setting_back: HashMap<u64, SettingBack>,
-    pub(super) set_back: usize,
+    pub(super) reversions: HashMap<u64, Reversion>,
+    pub(super) reverted: usize,
     /// The reason shown when the agent wants a login.
     pub(super) login: String,
     pub(super) opened_by: Option<u64>,
@@ -49,7 +49,7 @@ pub(super) struct Stage {
 }
 
 #[derive(Debug)]
-pub(super) struct SettingBack {
+pub(super) struct Reversion {
     pub(super) setting: &'static LevelSetting,
     pub(super) value: String,
     pub(super) why: String,
@@ -89,8 +89,8 @@ impl Stage {
             commands: None,
             level: None,
             may_change_approval_mode: false,
-            setting_back: HashMap::new(),
-            set_back: 0,
+            reversions: HashMap::new(),
+            reverted: 0,
             login: String::new(),
             opened_by: None,
             session: None,

@@ -4,6 +4,7 @@ use crate::limits::{ANSWER_CALLS, CALL_BYTES, NAME_CHARS};
 use openagents_core::{
     json_text,
     model::{CallRequest, ToolSpec, WireNames},
+    text::prefix,
 };
 use serde_json::{Map, Value};
 
@@ -39,12 +40,12 @@ impl PartialCalls {
         match &function["arguments"] {
             // Some servers send the whole call again with the finish reason.
             Value::String(text) if text.starts_with('{') && call.is_whole() => {}
-            Value::String(text) => call.arguments.push_str(&text[..text.floor_char_boundary(room)]),
+            Value::String(text) => call.arguments.push_str(prefix(text, room)),
             Value::Null => {}
             // Some servers send an object instead of a string.
             whole => {
                 let text = whole.to_string();
-                text[..text.floor_char_boundary(room)].clone_into(&mut call.arguments);
+                prefix(&text, room).clone_into(&mut call.arguments);
             }
         }
         self.bytes += call.arguments.len().saturating_sub(before).min(room);

@@ -78,7 +78,7 @@ fn prompt_is_withheld_if_agent_would_not_ask() {
 }
 
 #[test]
-fn unrequested_change_is_set_back_and_noted() {
+fn unrequested_change_is_reverted_and_noted() {
     for environment in [&[][..], &[("FAKE_AGENT_MODE_OPTION", "1")]] {
         let scene = Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
         scene.prompt("[[mode auto]] [[wait 300]] [[which-mode]]");

@@ -2,7 +2,7 @@
 
 use super::dynamic::{DynamicSchema, Inexpressible, Node, Presence, Property, Reason};
 use crate::limits::{SHOWN_SCHEMA, VIOLATION_BYTES, VIOLATIONS};
-use openagents_core::{json_text, model::ToolSpec};
+use openagents_core::{json_text, model::ToolSpec, text::prefix};
 use serde_json::{Value, json};
 
 /// Added to the description of a tool behind the proxy.
@@ -112,7 +112,7 @@ impl OfferedTool {
             .map(|error| {
                 let (path, message) = (error.instance_path().to_string(), error.to_string());
                 let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
-                format!("{place}{}", cut(&message, VIOLATION_BYTES))
+                format!("{place}{}", prefix(&message, VIOLATION_BYTES))
             })
             .collect();
         if violations.is_empty() {
@@ -169,13 +169,9 @@ fn schema_text(schema: &Value) -> String {
             format!("{key}: {kind}")
         });
     let keys = keys.collect::<Vec<_>>().join(", ");
-    cut(&format!("keys {keys}; required {required}"), SHOWN_SCHEMA).to_owned()
+    prefix(&format!("keys {keys}; required {required}"), SHOWN_SCHEMA).to_owned()
 }
 
 fn first_sentence(text: &str) -> &str {
     text.find(". ").map_or(text, |end| &text[..=end])
-}
-
-fn cut(text: &str, length: usize) -> &str {
-    &text[..text.floor_char_boundary(length)]
 }

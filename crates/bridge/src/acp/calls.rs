@@ -86,7 +86,7 @@ impl Methods {
     pub(super) async fn session(&self, id: &str) -> Result<Arc<Session>, Fault> {
         let found = self.services.sessions.find(id).await?;
         found.ok_or_else(|| {
-            Fault::not_found(format!("There is no session {}.", openagents_sessions::prune::head(id, 128)))
+            Fault::not_found(format!("There is no session {}.", openagents_core::text::prefix(id, 128)))
         })
     }
 

@@ -124,7 +124,7 @@ impl Row {
 pub(super) fn find_lines(history: &History, wanted: &FindLines) -> Result<PastLines, Fault> {
     let budget = within(READ_TIME);
     let found = find(history, &wanted.session, &budget)?;
-    let query = openagents_sessions::prune::head(&wanted.query, QUERY);
+    let query = openagents_core::text::prefix(&wanted.query, QUERY);
     if query.is_empty() {
         return Err(Fault::invalid_params("The query is empty."));
     }
@@ -153,13 +153,13 @@ pub(super) fn read_part(history: &History, rows: &Row, wanted: &ReadHistory) -> 
     for event in read.events.into_iter().filter(|event| found.subagent || !event.sidechain) {
         at = event.timestamp.unwrap_or(at);
         let (line, is_prompt) = (event.line, event.kind == EventKind::Prompt);
-        let (child, taken_back) = (event.action.child_session.clone(), event.taken_back);
+        let (child, undone) = (event.action.child_session.clone(), event.undone);
         let mut shown = update(&found.id, at, event, &mut replay);
         if let (Some(shown), Some(child)) = (&mut shown, child) {
             shown["update"]["_meta"]["openagents"]["childSessionId"] = child.into();
         }
-        if let Some(shown) = shown.as_mut().filter(|_| taken_back) {
-            shown["_meta"]["openagents"]["takenBack"] = true.into();
+        if let Some(shown) = shown.as_mut().filter(|_| undone) {
+            shown["_meta"]["openagents"]["undone"] = true.into();
         }
         // If a line has several events, the first one shows the images.
         let images = if shown.is_some() { images.remove(&line).unwrap_or_default() } else { Vec::new() };
@@ -189,7 +189,7 @@ pub(super) fn raw_line(history: &History, wanted: &ReadLine) -> Result<LineText,
 fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Transcript, Fault> {
     let provider = provider(&session.provider)?;
     history.find(&session.id, Some(provider), budget).ok_or_else(|| {
-        let id = openagents_sessions::prune::head(&session.id, 128);
+        let id = openagents_core::text::prefix(&session.id, 128);
         Fault::not_found(format!("{} has no session {id} any more.", provider.display_name()))
     })
 }
@@ -212,7 +212,7 @@ pub(super) fn within(time: Duration) -> Budget {
 pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
     Provider::parse(name).ok_or_else(|| {
         let known = Provider::ALL.map(Provider::as_str).join(", ");
-        let name = openagents_sessions::prune::head(name, 100);
+        let name = openagents_core::text::prefix(name, 100);
         Fault::invalid_params(format!("Unknown agent {name}. Known agents: {known}."))
     })
 }
@@ -228,7 +228,7 @@ pub(super) fn search(
 ) -> Result<SearchResults, Fault> {
     let limit = search.limit.unwrap_or(FOUND).min(FOUND);
     let now = jiff::Timestamp::now().as_millisecond();
-    let query = openagents_sessions::prune::head(&search.query, QUERY);
+    let query = openagents_core::text::prefix(&search.query, QUERY);
     let found = find(query, limit, now, search.cwd.as_deref())?;
     let named = labelled(history, rows, query, &found);
     let named = named.iter().map(|session| SearchHit {
@@ -285,7 +285,7 @@ pub(super) fn search_logs(
     // A snapshot, so that the rows of the results are the ones that were searched.
     let history = history.snapshot();
     let query = SearchQuery {
-        pattern: openagents_sessions::prune::head(&search.query, QUERY).to_owned(),
+        pattern: openagents_core::text::prefix(&search.query, QUERY).to_owned(),
         kind: PatternKind::Typed,
         whole_logs: true,
         workspace: search.cwd.clone(),

@@ -139,5 +139,5 @@ fn stopped() -> Fault {
 /// Returns a title on one line, cut to [`TITLE`] bytes.
 fn short(title: &str) -> String {
     let line: Vec<&str> = title.split_whitespace().collect();
-    openagents_sessions::prune::head(&line.join(" "), TITLE).to_owned()
+    openagents_core::text::prefix(&line.join(" "), TITLE).to_owned()
 }

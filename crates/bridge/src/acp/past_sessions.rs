@@ -173,7 +173,7 @@ impl PastSessions {
     pub(crate) fn change(&self, change: HistoryChange) -> Result<(), Fault> {
         let HistoryChange { index, devices, exclude, include } = change;
         if let Some(folder) = exclude.workspace.as_ref().filter(|folder| !folder.is_absolute()) {
-            let shown = openagents_sessions::prune::head(&folder.to_string_lossy(), 200).to_owned();
+            let shown = openagents_core::text::prefix(&folder.to_string_lossy(), 200).to_owned();
             return Err(Fault::invalid_params(format!("{shown} is not an absolute path.")));
         }
         let agent = |change: &ExclusionChange| change.agent.as_deref().map(provider).transpose();

@@ -164,7 +164,7 @@ pub(crate) fn set_switch(settings: &dyn SettingsStore, change: &PrivacyChange) -
     let switch =
         ReadingSwitch::ALL.into_iter().find(|switch| switch.name() == change.switch).ok_or_else(|| {
             let known = ReadingSwitch::ALL.map(ReadingSwitch::name).join(", ");
-            let name = openagents_sessions::prune::head(&change.switch, 100);
+            let name = openagents_core::text::prefix(&change.switch, 100);
             Fault::invalid_params(format!("Unknown switch {name}. Known switches: {known}."))
         })?;
     let mut rules = ReadingRules::stored(settings);

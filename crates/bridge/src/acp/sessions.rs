@@ -69,7 +69,7 @@ impl Methods {
         let (wanted, modes) = (request.mode_id.0, self.services.turns.modes().await);
         if modes.iter().all(|mode| *mode.id != *wanted) {
             let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
-            let wanted = openagents_sessions::prune::head(&wanted, 100);
+            let wanted = openagents_core::text::prefix(&wanted, 100);
             let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
             return Err(Fault::invalid_params(message));
         }

@@ -1,7 +1,9 @@
 //! The tools and their execution.
 
 use crate::surroundings;
-use openagents_core::{CancellationToken, budget::Budget, update::Findings, workspace::Workspace};
+use openagents_core::{
+    CancellationToken, budget::Budget, text::prefix, update::Findings, workspace::Workspace,
+};
 use openagents_search::find;
 use openagents_tools::{
     builtin::{session_read, session_search},
@@ -191,7 +193,7 @@ pub(super) fn malformed_call(params: Option<&Value>) -> String {
 
 /// Returns the part of a name to quote in an error.
 pub(super) fn shown(name: &str) -> &str {
-    &name[..name.floor_char_boundary(NAME)]
+    prefix(name, NAME)
 }
 
 #[cfg(test)]

@@ -111,8 +111,8 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     }
     for event in &events {
         let words = output::printable(&output::first_words(&event_words(event), EVENT_CHARS));
-        let taken_back = if event.taken_back { "(taken back) " } else { "" };
-        output::line(format_args!("{:>6}  {:<12} {taken_back}{words}", event.line, event.kind.as_str()))?;
+        let undone = if event.undone { "(undone) " } else { "" };
+        output::line(format_args!("{:>6}  {:<12} {undone}{words}", event.line, event.kind.as_str()))?;
     }
     if end.bad_lines > 0 {
         let lines = if end.bad_lines == 1 { "line" } else { "lines" };
@@ -147,7 +147,7 @@ fn event_json(event: &Event) -> Value {
     let files: Vec<_> = event.files.iter().map(|file| &file.path).collect();
     json!({"type": event.kind.as_str(), "lineNumber": event.line, "timestamp": event.timestamp,
         "content": event_words(event), "files": files, "sidechain": event.sidechain, "copied": event.copied,
-        "takenBack": event.taken_back})
+        "undone": event.undone})
 }
 
 fn search(pattern: &str, kind: PatternKind, whole_logs: bool, filter: &Filter) -> anyhow::Result<ExitCode> {

@@ -220,5 +220,5 @@ impl<D: Dialect> Pump<D> {
 }
 
 fn store_closing(error: &StoreError) -> Closing {
-    Closing { code: 1011, reason: openagents_sessions::prune::head(&error.to_string(), 120).to_owned() }
+    Closing { code: 1011, reason: openagents_core::text::prefix(&error.to_string(), 120).to_owned() }
 }

@@ -4,6 +4,7 @@
 
 use super::names::{CALL, END_OF_TEXT, MARKERS, RETURN};
 use crate::{chat::Vocabulary, limits::TOKENIZED_BYTES};
+use openagents_core::text::prefix;
 use tiktoken_rs::CoreBPE;
 
 /// See the module documentation. Cheap to create and copy; the tables are loaded on first use.
@@ -61,7 +62,7 @@ fn first_piece(text: &str) -> usize {
     if text.len() <= TOKENIZED_BYTES {
         return text.len();
     }
-    let longest = &text[..text.floor_char_boundary(TOKENIZED_BYTES)];
+    let longest = prefix(text, TOKENIZED_BYTES);
     let after_letter = |at: &usize| longest[..*at].ends_with(|letter: char| letter.is_ascii_alphanumeric());
     longest.rmatch_indices(' ').map(|(at, _)| at).find(after_letter).unwrap_or(longest.len())
 }

@@ -46,7 +46,7 @@ pub(crate) struct AuditEntry {
 
 impl AuditEntry {
     pub(crate) fn new(actor: &Actor, action: &str, detail: &str) -> Self {
-        let short = |text: &str| openagents_sessions::prune::head(text, DETAIL).to_owned();
+        let short = |text: &str| openagents_core::text::prefix(text, DETAIL).to_owned();
         Self {
             device: actor.device.clone(),
             name: short(&actor.name),
@@ -57,7 +57,7 @@ impl AuditEntry {
     }
 
     pub(crate) fn for_answer(actor: &Actor, detail: &str) -> Self {
-        let detail = openagents_sessions::prune::head(detail, ANSWER_DETAIL).to_owned();
+        let detail = openagents_core::text::prefix(detail, ANSWER_DETAIL).to_owned();
         Self { detail, ..Self::new(actor, "approval.answered", "") }
     }
 

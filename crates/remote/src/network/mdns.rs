@@ -76,7 +76,7 @@ fn records(state: &NetworkState) -> Vec<Record> {
         let label = label(&state.computer);
         Some(Record {
             service,
-            instance: openagents_sessions::prune::head(&state.computer, INSTANCE).to_owned(),
+            instance: openagents_core::text::prefix(&state.computer, INSTANCE).to_owned(),
             // A host name of our own, because the system answers for the computer's name.
             host: format!("{label}{}openagents.local.", if label.is_empty() { "" } else { "-" }),
             addresses: open.iter().map(SocketAddr::ip).collect(),

@@ -150,7 +150,7 @@ fn private_names(names: Vec<String>) -> Result<BTreeSet<String>, String> {
     let parse = |name: String| {
         let known = addresses::host_name(&name)
             .filter(|name| name.contains('.') && !name.ends_with(addresses::LOCAL));
-        let short = openagents_sessions::prune::head(&name, 100);
+        let short = openagents_core::text::prefix(&name, 100);
         known.ok_or_else(|| {
             format!("{short} is not a private network name; use one like mac.tail1234.ts.net.")
         })

@@ -219,7 +219,7 @@ impl TurnRequest {
 }
 
 fn queued(text: &str, by: &str) -> Queued {
-    let text = crate::prune::head(text, QUEUED_BYTES).to_owned();
+    let text = openagents_core::text::prefix(text, QUEUED_BYTES).to_owned();
     Queued { id: Uuid::new_v4().to_string(), text, by: by.to_owned() }
 }
 

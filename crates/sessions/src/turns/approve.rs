@@ -44,7 +44,7 @@ impl TurnExecutor {
         }
         let Some(option) = asked.approval.options.iter().find(|option| option.id == option_id) else {
             let known: Vec<_> = asked.approval.options.iter().map(|option| option.id.as_str()).collect();
-            let wanted = crate::prune::head(option_id, 100);
+            let wanted = openagents_core::text::prefix(option_id, 100);
             let message = format!("Unknown option {wanted}. Options: {}.", known.join(", "));
             return Err(SessionError::invalid(message));
         };
@@ -179,7 +179,7 @@ impl TurnExecutor {
         approval_id: &str,
     ) -> Result<(Asked, Arc<Session>), SessionError> {
         let unknown = || {
-            let id = crate::prune::head(approval_id, 100);
+            let id = openagents_core::text::prefix(approval_id, 100);
             SessionError::not_found(format!("There is no approval {id} in this session."))
         };
         let find = |id: String| self.sessions().with_store(move |store| store.approval(&id));

@@ -134,7 +134,7 @@ impl Runner {
             id => {
                 let agents = self.agents.as_deref();
                 let agent = agents.and_then(|agents| agents.provider(id)).ok_or_else(|| {
-                    let id = crate::prune::head(id, 100);
+                    let id = openagents_core::text::prefix(id, 100);
                     format!("There is no agent {id} here. Choose another one.")
                 })?;
                 if let Availability::Unavailable(reason) = agent.availability() {

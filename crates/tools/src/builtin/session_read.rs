@@ -72,7 +72,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     let end = context
         .history
         .read_transcript(&transcript, span, &budget, &mut |event| {
-            if event.taken_back {
+            if event.undone {
                 return ControlFlow::Continue(());
             }
             if !event.kind.is_conversation() {

@@ -8,6 +8,7 @@ use openagents_core::{
     CancellationToken,
     budget::Progress,
     isolated::{self, Lost, StageMessage},
+    text::prefix,
     workspace::Workspace,
 };
 use openagents_transcripts::history::History;
@@ -47,7 +48,7 @@ const NAME: usize = 100;
 
 /// Returns the shown part of a name: models may invent names of any length.
 pub fn shown_name(name: &str) -> &str {
-    &name[..name.floor_char_boundary(NAME)]
+    prefix(name, NAME)
 }
 
 /// Maps names to tools.

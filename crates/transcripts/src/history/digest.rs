@@ -11,7 +11,7 @@ use super::{
     transcript::Transcript,
 };
 use crate::limits;
-use openagents_core::budget::Budget;
+use openagents_core::{budget::Budget, text::prefix};
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
@@ -68,7 +68,7 @@ impl History {
 
 impl Digest {
     fn add(&mut self, event: Event, of_subagent: bool) {
-        if event.copied || event.taken_back {
+        if event.copied || event.undone {
             return;
         }
         self.facts.add(&event);
@@ -83,8 +83,8 @@ impl Digest {
                 if self.prompts.len() == limits::PROMPTS {
                     self.prompts.remove(1);
                 }
-                let end = event.text.floor_char_boundary(limits::PROMPT);
-                self.prompts.push(Fact::new(&event, event.text[..end].to_owned()));
+                let text = prefix(&event.text, limits::PROMPT).to_owned();
+                self.prompts.push(Fact::new(&event, text));
             }
             EventKind::ToolCall { name } => self.calls.push((event.origin, name.clone())),
             _ => {}
@@ -165,8 +165,7 @@ impl Facts {
         if self.messages.len() == limits::MESSAGES {
             self.messages.remove(0);
         }
-        let end = event.text.floor_char_boundary(limits::MESSAGE);
-        self.messages.push(Fact::new(event, event.text[..end].to_owned()));
+        self.messages.push(Fact::new(event, prefix(&event.text, limits::MESSAGE).to_owned()));
     }
 
     fn touched(&mut self, event: &Event) {

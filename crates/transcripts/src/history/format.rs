@@ -5,8 +5,8 @@ use super::{
         decoder::Decoder,
         lines::{self, OpenLog},
         log_file::{Locate, LogFile, Summarised},
-        taken_back::TakenBack,
         tree::Tree,
+        undone::UndoneLines,
     },
     summary,
     transcript::{Provider, SessionFiles, UsageOf},
@@ -52,7 +52,7 @@ pub(crate) struct FormatSpec {
     /// Returns the tree that the records of a log form, if any.
     pub(super) tree: fn(SessionFiles<'_>) -> Option<Tree>,
     /// Replaces the lines that the tree drops.
-    pub(super) undone: Option<UndoneLines>,
+    pub(super) find_undone: Option<FindUndone>,
     /// Replaces [`summary::summarise`].
     pub(super) own_summary: Option<fn(&LogFile, Locate<'_>, &Budget) -> Summarised>,
     /// Reads token usage, if the lines count tokens per request.
@@ -80,7 +80,7 @@ impl FormatSpec {
             decoder,
             single_lines: None,
             tree: |_| None,
-            undone: None,
+            find_undone: None,
             own_summary: None,
             request_usage: None,
         }
@@ -88,21 +88,16 @@ impl FormatSpec {
 
     /// Returns the lines that the user undid, among those that begin in a range of byte offsets; empty for formats that
     /// are not line-based, where the open log has them.
-    pub(super) fn taken_back(
-        &self,
-        files: SessionFiles<'_>,
-        range: Range<u64>,
-        budget: &Budget,
-    ) -> TakenBack {
-        match self.undone {
-            Some(undone) => undone(files, range, budget),
-            None => (self.tree)(files).map(|tree| tree.taken_back(files, range, budget)).unwrap_or_default(),
+    pub(super) fn undone(&self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> UndoneLines {
+        match self.find_undone {
+            Some(find) => find(files, range, budget),
+            None => (self.tree)(files).map(|tree| tree.undone(files, range, budget)).unwrap_or_default(),
         }
     }
 
     /// Returns whether lines that begin before `offset` were undone by those after it, judging by the lines from `from`
     /// on.
-    pub(super) fn takes_back_before(
+    pub(super) fn undoes_before(
         &self,
         files: SessionFiles<'_>,
         from: u64,
@@ -110,10 +105,10 @@ impl FormatSpec {
         budget: &Budget,
     ) -> bool {
         if let Some(tree) = (self.tree)(files) {
-            return tree.takes_back_before(files, from, offset, budget);
+            return tree.undoes_before(files, from, offset, budget);
         }
-        let before = self.taken_back(files, from..offset, budget).before(offset);
-        self.taken_back(files, from..u64::MAX, budget).before(offset) != before
+        let before = self.undone(files, from..offset, budget).before(offset);
+        self.undone(files, from..u64::MAX, budget).before(offset) != before
     }
 
     pub(super) fn summarise(&self, file: &LogFile, locate: Locate<'_>, budget: &Budget) -> Summarised {
@@ -122,9 +117,8 @@ impl FormatSpec {
         }
         let decoder = (self.decoder)(file.files(), locate, budget);
         let log = (self.open)(file.files()).map(|log| {
-            let taken_back =
-                log.taken_back().or(|| self.taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget));
-            (log, taken_back)
+            let undone = log.undone().or(|| self.undone(file.files(), 0..limits::SUMMARY_WHOLE, budget));
+            (log, undone)
         });
         summary::summarise(self.provider, file, log, decoder, budget)
     }
@@ -138,7 +132,7 @@ impl FormatSpec {
     }
 }
 
-type UndoneLines = fn(SessionFiles<'_>, Range<u64>, &Budget) -> TakenBack;
+type FindUndone = fn(SessionFiles<'_>, Range<u64>, &Budget) -> UndoneLines;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutsideName {

@@ -6,7 +6,7 @@ use super::{
         event::Event,
         images::{TranscriptImage, images},
         lines::{Lines, LogLine, OpenLog},
-        taken_back::TakenBack,
+        undone::UndoneLines,
     },
     logs::History,
     read::line_ends,
@@ -121,7 +121,7 @@ impl History {
         let before = line_ends(&mut log, 0..from, budget)?;
         log.seek(SeekFrom::Start(from))?;
         let mut read = TranscriptPart { from, to: from, size, ..TranscriptPart::default() };
-        let mut decoder = self.log_decoder(transcript, log.taken_back(), from, budget)?;
+        let mut decoder = self.log_decoder(transcript, log.undone(), from, budget)?;
         let mut lines = Lines::new(log, line_bytes, u64::MAX);
         while from + lines.position() < end {
             let Some(line) = lines.next(budget)? else {
@@ -200,7 +200,7 @@ impl History {
         log.take(limits::SHOWN_LINE as u64).read_until(b'\n', &mut bytes)?;
         let decoder = self.line_decoder(transcript, budget)?;
         let line = LogLine { number: line, offset, bytes: bytes.trim_ascii(), complete: true };
-        Ok(LogDecoder::new(decoder, TakenBack::default()).line(&line).events)
+        Ok(LogDecoder::new(decoder, UndoneLines::default()).line(&line).events)
     }
 }
 

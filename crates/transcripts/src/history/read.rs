@@ -7,7 +7,7 @@ use super::{
         json::Node,
         lines::{Extent, Lines, LogLine, OpenLog},
         log_file::LogFile,
-        taken_back::TakenBack,
+        undone::UndoneLines,
     },
     logs::{History, Source},
     search_text::raw_filter::RawFilter,
@@ -80,7 +80,7 @@ impl History {
     ) -> io::Result<ReadEnd> {
         self.check(transcript)?;
         let log = self.open(transcript)?;
-        let decoder = self.log_decoder(transcript, log.taken_back(), 0, budget)?;
+        let decoder = self.log_decoder(transcript, log.undone(), 0, budget)?;
         let mut reading = Reading { decoder, visit, end: ReadEnd::default() };
         let mut lines = Lines::new(log, span.line_bytes, u64::MAX);
         let mut first_offset = None;
@@ -149,26 +149,26 @@ impl History {
         Ok((source.format.decoder)(transcript.files(), &locate, budget))
     }
 
-    /// Returns a decoder for the lines from byte `from` of a log on. `taken_back` has the undone lines that the open
+    /// Returns a decoder for the lines from byte `from` of a log on. `undone` has the undone lines that the open
     /// log knows.
     pub(super) fn log_decoder(
         &self,
         transcript: &Transcript,
-        taken_back: TakenBack,
+        undone: UndoneLines,
         from: u64,
         budget: &Budget,
     ) -> io::Result<LogDecoder> {
         let format = self.source(transcript)?.format;
-        let taken_back = taken_back.or(|| format.taken_back(transcript.files(), from..u64::MAX, budget));
-        let decoder = LogDecoder::new(self.decoder(transcript, budget)?, taken_back);
+        let undone = undone.or(|| format.undone(transcript.files(), from..u64::MAX, budget));
+        let decoder = LogDecoder::new(self.decoder(transcript, budget)?, undone);
         Ok(decoder.with_copies_of(self.origins_of_original(transcript, budget)))
     }
 
     /// Returns whether lines before byte `offset` of a log were undone by those after it.
-    pub fn takes_back_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
+    pub fn undoes_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
         let Ok(Source { format, .. }) = self.source(transcript) else { return true };
-        let from = offset.saturating_sub(limits::RECENTLY_TAKEN_BACK);
-        format.takes_back_before(transcript.files(), from, offset, budget)
+        let from = offset.saturating_sub(limits::RECENTLY_UNDONE);
+        format.undoes_before(transcript.files(), from, offset, budget)
     }
 
     /// Returns the origins of the lines of the session that `transcript` was copied from: empty if it is not a copy,
@@ -278,7 +278,7 @@ impl History {
         let folded = FoldedText::new(text);
         let wanted = folded.text();
         let filter = RawFilter::new([wanted].into_iter());
-        let mut decoder = LogDecoder::new(self.decoder(transcript, budget)?, TakenBack::default());
+        let mut decoder = LogDecoder::new(self.decoder(transcript, budget)?, UndoneLines::default());
         let mut lines = Lines::new(self.open(transcript)?, limits::LINE, u64::MAX);
         let mut found = Vec::new();
         while let Some(line) = lines.next(budget)? {

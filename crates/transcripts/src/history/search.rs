@@ -242,7 +242,7 @@ impl History {
     ) -> io::Result<()> {
         // The index contains lines that were undone in the meantime.
         let is_outdated = matches!(candidates, Candidates::Lines { rest: Some(offset), .. }
-            if self.takes_back_before(row, *offset, search.budget));
+            if self.undoes_before(row, *offset, search.budget));
         let candidates = if is_outdated { &Candidates::All } else { candidates };
         let Candidates::Lines { lines, unsure, rest } = candidates else {
             return self.scan(row, candidates, 0, search, found);
@@ -284,7 +284,7 @@ impl History {
             Candidates::Lines { .. } => (limits::LINE, u64::MAX),
         };
         let (log, from, lines_before) = self.open_at(row, from, budget)?;
-        let taken_back = log.taken_back();
+        let undone = log.undone();
         let mut lines = Lines::new(log, line_bytes, bytes);
         let mut decoder: Option<LogDecoder> = None;
         // Copied lines are skipped, because the original has them, unless particular sessions are requested.
@@ -307,7 +307,7 @@ impl History {
             if candidate || wants_after {
                 let decoder = match &mut decoder {
                     Some(decoder) => decoder,
-                    none => none.insert(self.log_decoder(row, taken_back.clone(), from, budget)?),
+                    none => none.insert(self.log_decoder(row, undone.clone(), from, budget)?),
                 };
                 let events = target.searched(decoder.line(&line).counted(with_copies), row);
                 if wants_after && let Some((_, last)) = found.matches.last_mut() {

@@ -7,8 +7,8 @@ use super::{
         known::LogSurvey,
         lines::{Lines, LogLine, OpenLog},
         log_file::{LogFile, Summarised},
-        taken_back::TakenBack,
         title,
+        undone::UndoneLines,
     },
     transcript::Provider,
 };
@@ -19,16 +19,16 @@ use std::io;
 pub(crate) fn summarise(
     provider: Provider,
     file: &LogFile,
-    log: io::Result<(OpenLog, TakenBack)>,
+    log: io::Result<(OpenLog, UndoneLines)>,
     decoder: Box<dyn Decoder>,
     budget: &Budget,
 ) -> Summarised {
-    let (log, taken_back) = match log {
-        Ok((log, taken_back)) => (Ok(log), taken_back),
-        Err(error) => (Err(error), TakenBack::default()),
+    let (log, undone) = match log {
+        Ok((log, undone)) => (Ok(log), undone),
+        Err(error) => (Err(error), UndoneLines::default()),
     };
     let met = log.as_ref().ok().and_then(OpenLog::survey).cloned();
-    let decoder = LogDecoder::new(decoder, taken_back);
+    let decoder = LogDecoder::new(decoder, undone);
     let mut summary = Summary {
         decoder: if met.is_some() { decoder } else { decoder.surveying(LogSurvey::new(provider)) },
         title: None,
@@ -102,7 +102,7 @@ impl Summary {
             self.first_at = Some(self.first_at.map_or(at, |first| first.min(at)));
         }
         // A name stays when the turns around it are undone.
-        if event.taken_back && !matches!(event.kind, EventKind::Title(_)) {
+        if event.undone && !matches!(event.kind, EventKind::Title(_)) {
             return;
         }
         match event.kind {

@@ -55,7 +55,7 @@ fn sessions_of_every_agent_are_indexed() {
             let prompts = opened
                 .events
                 .iter()
-                .filter(|event| event.kind == EventKind::Prompt && !event.copied && !event.taken_back);
+                .filter(|event| event.kind == EventKind::Prompt && !event.copied && !event.undone);
             for prompt in prompts {
                 let words = query_words(&prompt.text).into_iter().flat_map(|word| word.forms.concat());
                 let Some(word) = words.max_by_key(String::len) else { continue };

@@ -1,7 +1,7 @@
 //! Reads the passages of one session.
 
 use crate::history::{Event, EventKind, History, Provider, TitleRank, TouchedFile, Transcript, index_words};
-use openagents_core::{CancellationToken, budget::Budget};
+use openagents_core::{CancellationToken, budget::Budget, text::prefix};
 use serde::{Deserialize, Serialize};
 use std::{io, time::Duration};
 
@@ -63,7 +63,7 @@ pub(super) fn read_passages(
     let before = known
         .as_ref()
         .filter(|it| appends(row.provider) && row.size >= it.upto && it.upto > 0 && key - it.key < RECENT)
-        .filter(|it| !history.takes_back_before(row, it.upto, &budget));
+        .filter(|it| !history.undoes_before(row, it.upto, &budget));
     let (upto, bytes) = before.map_or((0, 0), |known| (known.upto, known.bytes));
     let mut read = Passages {
         passages: Vec::new(),
@@ -84,7 +84,7 @@ pub(super) fn read_passages(
         }
         let mut last = None;
         let mut stopped = None;
-        let counted = |event: &&Event| !event.copied && !event.sidechain && !event.taken_back;
+        let counted = |event: &&Event| !event.copied && !event.sidechain && !event.undone;
         for event in part.events.iter().filter(counted) {
             let Some(kind) = Kind::of_event(&event.kind) else { continue };
             // A line is indexed as a whole.
@@ -94,7 +94,7 @@ pub(super) fn read_passages(
             }
             last = Some(event.line);
             let whole = event.readable_text();
-            let text = &whole[..whole.floor_char_boundary(PASSAGE)];
+            let text = prefix(&whole, PASSAGE);
             read.bytes += text.len() as u64;
             let mut words = index_words(text);
             if text.len() < whole.len() {

@@ -149,7 +149,7 @@ fn rendered(event: &Event) -> String {
     });
     let sidechain = if event.sidechain { " sidechain" } else { "" };
     let copied = if event.copied { " copied" } else { "" };
-    let copied = if event.taken_back { " taken back" } else { copied };
+    let copied = if event.undone { " undone" } else { copied };
     let files: Vec<String> = event
         .files
         .iter()

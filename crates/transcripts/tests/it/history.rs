@@ -148,15 +148,12 @@ fn read_reports_each_event_once() {
                 EventKind::Title(rank) => format!(" {rank:?}"),
                 _ => String::new(),
             };
-            let marks: String = [
-                (event.sidechain, " sidechain"),
-                (event.copied, " copied"),
-                (event.taken_back, " taken back"),
-            ]
-            .iter()
-            .filter(|m| m.0)
-            .map(|m| m.1)
-            .collect();
+            let marks: String =
+                [(event.sidechain, " sidechain"), (event.copied, " copied"), (event.undone, " undone")]
+                    .iter()
+                    .filter(|m| m.0)
+                    .map(|m| m.1)
+                    .collect();
             let files: Vec<String> = event
                 .files
                 .iter()

@@ -82,7 +82,7 @@ impl Home {
         let mut birds: Vec<String> = Vec::new();
         for event in events.iter().filter(|event| event.kind == EventKind::Prompt) {
             let bird = bird(&event.text);
-            birds.push(if event.taken_back { format!("[{bird}]") } else { bird.to_owned() });
+            birds.push(if event.undone { format!("[{bird}]") } else { bird.to_owned() });
         }
         birds.join(" ")
     }
@@ -492,7 +492,7 @@ mod claude {
         rows.push(user(FIRST, "m8", Some("k4"), "09:07:00", "KESTREL"));
         home.write(&path(FIRST), lines(&rows));
         assert_eq!(home.birds(FIRST), "FULMAR GANNET HOOPOE JAEGER KESTREL");
-        assert!(home.events(&home.row(FIRST)).0.iter().all(|event| !event.taken_back));
+        assert!(home.events(&home.row(FIRST)).0.iter().all(|event| !event.undone));
     }
 
     #[test]

@@ -261,7 +261,7 @@ struct Message {
     id: String,
     text: String,
     /// Comes after a message to which the user rewound.
-    taken_back: bool,
+    undone: bool,
 }
 
 /// Opens a session. `gemini --resume` starts another file, which stays empty or repeats the whole session: messages are
@@ -321,7 +321,7 @@ impl Folded {
         } else if let Some(id) = entry.rewind_to {
             // Rewinding to an unknown message undoes all of them.
             let kept = self.places.get(id.as_ref()).copied().unwrap_or(0);
-            self.messages[kept..].iter_mut().for_each(|message| message.taken_back = true);
+            self.messages[kept..].iter_mut().for_each(|message| message.undone = true);
         } else if let Some(id) = entry.id {
             self.message(&id, text);
         } else {
@@ -343,7 +343,7 @@ impl Folded {
             // A resumed session may use other ids.
             let kept: HashSet<&str> = parsed.iter().map(|(id, _)| id.as_str()).collect();
             let mut same: HashMap<(String, String), VecDeque<usize>> = HashMap::new();
-            for (place, message) in self.messages.iter().enumerate().filter(|(_, it)| !it.taken_back) {
+            for (place, message) in self.messages.iter().enumerate().filter(|(_, it)| !it.undone) {
                 if !kept.contains(message.id.as_str()) {
                     same.entry(kind_and_text(&message.text)).or_default().push_back(place);
                 }
@@ -372,20 +372,20 @@ impl Folded {
         match self.places.get(id) {
             Some(place) => {
                 let id = std::mem::take(&mut self.messages[*place].id);
-                self.messages[*place] = Message { id, text, taken_back: false };
+                self.messages[*place] = Message { id, text, undone: false };
             }
             None => {
                 self.places.insert(id.to_owned(), self.messages.len());
-                self.messages.push(Message { id: id.to_owned(), text, taken_back: false });
+                self.messages.push(Message { id: id.to_owned(), text, undone: false });
             }
         }
     }
 
     fn join(&mut self, later: Self) {
-        for Message { id, text, taken_back } in later.messages {
+        for Message { id, text, undone } in later.messages {
             self.message(&id, &text);
             if let Some(message) = self.places.get(&id).and_then(|place| self.messages.get_mut(*place)) {
-                message.taken_back = taken_back;
+                message.undone = undone;
             }
         }
         self.others.extend(later.others);
@@ -394,7 +394,7 @@ impl Folded {
     fn into_log(self) -> OpenLog {
         let mut records = Records::default();
         for message in &self.messages {
-            records.set_taken_back(message.taken_back);
+            records.set_taken_back(message.undone);
             records.push(&message.text);
         }
         records.set_taken_back(false);
@@ -441,11 +441,11 @@ mod tests {
         }
         let (newest, earlier) = paths.split_last().unwrap();
         let mut log = open(SessionFiles { newest, earlier }).unwrap();
-        let taken_back = log.taken_back();
+        let undone = log.undone();
         let (mut text, mut lines, mut offset) = (String::new(), String::new(), 0);
         log.read_to_string(&mut text).unwrap();
         for line in text.split_inclusive('\n') {
-            lines.push_str(if taken_back.contains(offset) { "-" } else { "" });
+            lines.push_str(if undone.contains(offset) { "-" } else { "" });
             lines.push_str(line);
             offset += line.len() as u64;
         }

@@ -30,7 +30,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["sessions", "archived_sessions"],
             names: codex::names,
             single_lines: Some(|| Box::new(codex::decoder::CodexDecoder::of_single_lines())),
-            undone: Some(codex::taken_back::taken_back),
+            find_undone: Some(codex::undone::undone),
             own_summary: Some(codex::summary::summarise),
             ..FormatSpec::new(Provider::Codex, codex::discover, |files, locate, budget| {
                 Box::new(codex::decoder::CodexDecoder::new(files, locate, budget))

@@ -13,9 +13,9 @@ use crate::history::log::{
     event::{Event, EventKind, TitleRank},
     json::Node,
     log_file::{LogFile, dated_origin, millis, origin},
-    taken_back::Parent,
     title,
     tree::{self, Tree, TreePlace},
+    undone::Parent,
 };
 use openagents_core::{budget::Budget, text::joined};
 use std::path::{Path, PathBuf};

@@ -15,9 +15,9 @@ use crate::history::{
         json::Node,
         lines::{self, OpenLog},
         log_file::{LogFile, dated_origin, millis, origin},
-        taken_back::Parent,
         title,
         tree::{self, Tree, TreePlace},
+        undone::Parent,
     },
     transcript::SessionFiles,
 };

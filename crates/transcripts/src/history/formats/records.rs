@@ -1,18 +1,19 @@
 //! The records of a session that is not line-based, one per line.
 
 use crate::{
-    history::log::{lines::OpenLog, taken_back::TakenBack},
+    history::log::{lines::OpenLog, undone::UndoneLines},
     limits,
 };
+use openagents_core::text::prefix;
 use serde::Serialize;
 
 #[derive(Default)]
 pub(super) struct Records {
     text: String,
     lines: usize,
-    taken_back: TakenBack,
+    undone: UndoneLines,
     /// The user undid the records that are added from now on.
-    takes_back: bool,
+    undoes: bool,
 }
 
 impl Records {
@@ -28,13 +29,13 @@ impl Records {
         self.text.push_str(rest);
         self.text.push('\n');
         self.lines += 1;
-        if self.takes_back {
-            self.taken_back.add(start..self.text.len() as u64);
+        if self.undoes {
+            self.undone.add(start..self.text.len() as u64);
         }
     }
 
-    pub(super) fn set_taken_back(&mut self, taken_back: bool) {
-        self.takes_back = taken_back;
+    pub(super) fn set_taken_back(&mut self, undone: bool) {
+        self.undoes = undone;
     }
 
     /// Adds a record as the next line; a bad line if the session is too long to hold in memory.
@@ -47,7 +48,7 @@ impl Records {
 
     /// Adds a line that counts as a bad one, for a text that should be JSON.
     pub(super) fn bad(&mut self, text: &str) {
-        let start = &text[..text.floor_char_boundary(limits::TITLE)];
+        let start = prefix(text, limits::TITLE);
         self.push(&format!("not JSON: {start}"));
     }
 
@@ -61,7 +62,7 @@ impl Records {
     }
 
     pub(super) fn into_log(self) -> OpenLog {
-        OpenLog::of_records(self.text.into_bytes(), self.taken_back)
+        OpenLog::of_records(self.text.into_bytes(), self.undone)
     }
 
     #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Decodes the lines of a transcript into events.
 
-use super::{event::Event, json::Node, known::LogSurvey, lines::LogLine, taken_back::TakenBack};
+use super::{event::Event, json::Node, known::LogSurvey, lines::LogLine, undone::UndoneLines};
 use crate::limits;
 use serde::de::IgnoredAny;
 use serde_json::Deserializer;
@@ -54,7 +54,7 @@ pub(crate) struct SessionFacts {
 pub(crate) struct LogDecoder {
     pub(crate) decoder: Box<dyn Decoder>,
     survey: Option<LogSurvey>,
-    taken_back: TakenBack,
+    undone: UndoneLines,
     /// Origins of the lines of the session that this one was copied from; `None` if that session is gone, so that no
     /// other session has its lines.
     copied: Option<HashSet<u64>>,
@@ -71,14 +71,14 @@ pub(crate) struct DecodedLine {
 impl DecodedLine {
     /// Returns the events of turns that were not undone, with or without those copied from another session.
     pub(crate) fn counted(mut self, with_copies: bool) -> Vec<Event> {
-        self.events.retain(|event| !event.taken_back && (with_copies || !event.copied));
+        self.events.retain(|event| !event.undone && (with_copies || !event.copied));
         self.events
     }
 }
 
 impl LogDecoder {
-    pub(crate) fn new(decoder: Box<dyn Decoder>, taken_back: TakenBack) -> Self {
-        Self { decoder, survey: None, taken_back, copied: Some(HashSet::new()), seen: HashMap::new() }
+    pub(crate) fn new(decoder: Box<dyn Decoder>, undone: UndoneLines) -> Self {
+        Self { decoder, survey: None, undone, copied: Some(HashSet::new()), seen: HashMap::new() }
     }
 
     /// Marks events whose origins are also in the original as copied; marks none if the original is gone.
@@ -96,9 +96,9 @@ impl LogDecoder {
 
     pub(crate) fn line(&mut self, line: &LogLine<'_>) -> DecodedLine {
         let mut decoded = self.undamaged(line);
-        let taken_back = self.taken_back.contains(line.offset);
+        let undone = self.undone.contains(line.offset);
         decoded.events.retain_mut(|event| {
-            event.taken_back = taken_back;
+            event.undone = undone;
             let is_copy = |copied: &HashSet<u64>| event.origin.is_some_and(|origin| copied.contains(&origin));
             event.copied = self.copied.as_ref().is_some_and(|copied| event.copied || is_copy(copied));
             // A branch of Claude Code may hold each record twice.

@@ -22,7 +22,7 @@ pub struct Event {
     /// The line was copied from the session that this one continues.
     pub copied: bool,
     /// The user undid the turn: its agent no longer shows it.
-    pub taken_back: bool,
+    pub undone: bool,
     /// Hash of the line's id, if it has one; copies in other files share it.
     pub origin: Option<u64>,
 }
@@ -39,7 +39,7 @@ impl Event {
             action: Action::default(),
             sidechain: false,
             copied: false,
-            taken_back: false,
+            undone: false,
             origin: None,
         }
     }

@@ -3,7 +3,7 @@
 use super::{
     joined::{Joined, Positioned},
     known::LogSurvey,
-    taken_back::TakenBack,
+    undone::UndoneLines,
 };
 use crate::history::transcript::SessionFiles;
 use crate::limits;
@@ -173,7 +173,7 @@ pub(crate) enum OpenLog {
 /// The records of a session that is not line-based.
 pub(crate) struct RecordLog {
     lines: io::Cursor<Vec<u8>>,
-    taken_back: TakenBack,
+    undone: UndoneLines,
     survey: Option<LogSurvey>,
 }
 
@@ -188,9 +188,9 @@ impl OpenLog {
         }
     }
 
-    /// Returns a log of records, one per line; `taken_back` has those that were undone.
-    pub(crate) fn of_records(lines: Vec<u8>, taken_back: TakenBack) -> Self {
-        Self::Records(RecordLog { lines: io::Cursor::new(lines), taken_back, survey: None })
+    /// Returns a log of records, one per line; `undone` has those that were undone.
+    pub(crate) fn of_records(lines: Vec<u8>, undone: UndoneLines) -> Self {
+        Self::Records(RecordLog { lines: io::Cursor::new(lines), undone, survey: None })
     }
 
     /// Attaches a survey of the session, for records that do not show what was found in it.
@@ -210,10 +210,10 @@ impl OpenLog {
     }
 
     /// Returns the records that were undone; empty for files of lines, whose formats find them.
-    pub(crate) fn taken_back(&self) -> TakenBack {
+    pub(crate) fn undone(&self) -> UndoneLines {
         match self {
-            Self::Records(records) => records.taken_back.clone(),
-            _ => TakenBack::default(),
+            Self::Records(records) => records.undone.clone(),
+            _ => UndoneLines::default(),
         }
     }
 
@@ -227,7 +227,7 @@ impl OpenLog {
             Self::Zstd(_) => {
                 let mut bytes = Vec::new();
                 self.by_ref().take(limits::DOCUMENT).read_to_end(&mut bytes)?;
-                Self::of_records(bytes, TakenBack::default())
+                Self::of_records(bytes, UndoneLines::default())
             }
             log => log,
         };

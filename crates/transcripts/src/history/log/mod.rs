@@ -9,6 +9,6 @@ pub(crate) mod json;
 pub(crate) mod known;
 pub(crate) mod lines;
 pub(crate) mod log_file;
-pub(crate) mod taken_back;
 pub(crate) mod title;
 pub(crate) mod tree;
+pub(crate) mod undone;

@@ -4,7 +4,7 @@ use super::{
     json::Node,
     lines::{self, Lines},
     log_file::origin,
-    taken_back::{Link, Parent, TakenBack, beside_the_path},
+    undone::{Link, Parent, UndoneLines, beside_the_path},
 };
 use crate::history::transcript::SessionFiles;
 use crate::limits;
@@ -35,13 +35,13 @@ pub(crate) struct TreePlace {
 impl Tree {
     /// Returns the undone lines among those that begin in a range of byte offsets. The last record in the range is the
     /// end of the conversation.
-    pub(crate) fn taken_back(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
+    pub(crate) fn undone(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> UndoneLines {
         self.branches(files, range, budget)
-            .map_or_else(|_| TakenBack::default(), |branches| branches.taken_back(files))
+            .map_or_else(|_| UndoneLines::default(), |branches| branches.undone(files))
     }
 
     /// Returns whether lines that begin before `offset` were undone by those after it; reading starts at `from`.
-    pub(crate) fn takes_back_before(
+    pub(crate) fn undoes_before(
         self,
         files: SessionFiles<'_>,
         from: u64,
@@ -49,15 +49,15 @@ impl Tree {
         budget: &Budget,
     ) -> bool {
         let Ok(mut branches) = self.branches(files, from..u64::MAX, budget) else { return true };
-        let now = branches.taken_back(files).before(offset);
+        let now = branches.undone(files).before(offset);
         branches.links.retain(|link| link.line.start < offset);
-        now != branches.taken_back(files).before(offset)
+        now != branches.undone(files).before(offset)
     }
 
     fn branches(self, files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> io::Result<Branches> {
         let mut log = lines::open_all(files)?;
         let end = log.seek(SeekFrom::End(0))?.unwrap_or(range.end).min(range.end);
-        let from = range.start.max(end.saturating_sub(limits::TAKEN_BACK));
+        let from = range.start.max(end.saturating_sub(limits::UNDONE));
         log.seek(SeekFrom::Start(from))?;
         let mut lines = Lines::new(log, limits::SHOWN_LINE, end.saturating_sub(from));
         let mut branches = Branches::new(self);
@@ -114,16 +114,16 @@ impl Branches {
     }
 
     /// Returns the undone lines. The last line is the end of the conversation.
-    pub(crate) fn taken_back(&self, files: SessionFiles<'_>) -> TakenBack {
+    pub(crate) fn undone(&self, files: SessionFiles<'_>) -> UndoneLines {
         let is_chain = |pair: &[Link]| match pair[1].parent {
             Parent::Previous => true,
             Parent::Id(id) => id == pair[0].id,
             Parent::Missing | Parent::None => !self.is_tree,
         };
         if self.links.windows(2).all(is_chain) {
-            return TakenBack::default();
+            return UndoneLines::default();
         }
-        let Ok(mut log) = lines::open_all(files) else { return TakenBack::default() };
+        let Ok(mut log) = lines::open_all(files) else { return UndoneLines::default() };
         let mut is_prompt = |link: &Link| {
             let mut bytes = Vec::new();
             let length = link.line.end - link.line.start;

@@ -4,12 +4,12 @@
 use std::{collections::HashMap, ops::Range};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TakenBack {
+pub(crate) struct UndoneLines {
     /// Byte offsets at which such lines begin, in order and without overlap.
     ranges: Vec<Range<u64>>,
 }
 
-impl TakenBack {
+impl UndoneLines {
     pub(crate) fn add(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -62,7 +62,7 @@ pub(crate) enum Parent {
 
 /// Returns the undone lines: those off the path to the last record, if their branch has a prompt. Parallel tool calls
 /// are branches too, but have no prompt.
-pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -> bool) -> TakenBack {
+pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -> bool) -> UndoneLines {
     let mut places = HashMap::with_capacity(links.len());
     for (at, link) in links.iter().enumerate() {
         // A copy of a session may contain a record twice.
@@ -86,7 +86,7 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         on_path[at] |= places.get(&link.id).is_some_and(|first| on_path[*first]);
     }
     if on_path.iter().all(|on_path| *on_path) {
-        return TakenBack::default();
+        return UndoneLines::default();
     }
     // For each record, the first one of its branch; for each of those, whether the branch has a prompt.
     let mut branches = vec![0; links.len()];
@@ -98,13 +98,13 @@ pub(crate) fn beside_the_path(links: &[Link], is_prompt: &mut dyn FnMut(&Link) -
         };
         has_prompt[branches[at]] |= is_prompt(link);
     }
-    let mut taken_back = TakenBack::default();
+    let mut undone = UndoneLines::default();
     for (at, link) in links.iter().enumerate() {
         if !on_path[at] && has_prompt[branches[at]] {
-            taken_back.add(link.line.clone());
+            undone.add(link.line.clone());
         }
     }
-    taken_back
+    undone
 }
 
 #[cfg(test)]
@@ -114,15 +114,15 @@ mod tests {
 
     #[test]
     fn add_keeps_ranges_ordered_and_apart() {
-        let mut taken_back = TakenBack::default();
+        let mut undone = UndoneLines::default();
         for range in [10..20, 40..50, 20..25, 5..8, 30..45, 60..60] {
-            taken_back.add(range);
+            undone.add(range);
         }
-        assert_eq!(taken_back.ranges, [5..8, 10..25, 30..50]);
+        assert_eq!(undone.ranges, [5..8, 10..25, 30..50]);
         for (offset, expected) in
             [(4, false), (5, true), (8, false), (10, true), (24, true), (25, false), (49, true), (50, false)]
         {
-            assert_eq!(taken_back.contains(offset), expected, "{offset}");
+            assert_eq!(undone.contains(offset), expected, "{offset}");
         }
     }
 
@@ -147,8 +147,8 @@ mod tests {
             .collect();
         let at = |link: &Link| (link.line.start / 10) as usize;
         let names: Vec<char> = log.split(' ').map(|text| text.chars().next().unwrap()).collect();
-        let taken_back = beside_the_path(&links, &mut |link| names[at(link)].is_uppercase());
-        (0..names.len()).filter(|at| taken_back.contains(*at as u64 * 10)).map(|at| names[at]).collect()
+        let undone = beside_the_path(&links, &mut |link| names[at(link)].is_uppercase());
+        (0..names.len()).filter(|at| undone.contains(*at as u64 * 10)).map(|at| names[at]).collect()
     }
 
     #[test]
@@ -179,7 +179,7 @@ mod tests {
         ] {
             assert_eq!(taken(log), expected, "{log}");
         }
-        assert_eq!(beside_the_path(&[], &mut |_| true), TakenBack::default());
+        assert_eq!(beside_the_path(&[], &mut |_| true), UndoneLines::default());
     }
 
     proptest! {
@@ -194,9 +194,9 @@ mod tests {
                     parent: match parent { 22 => Parent::None, 23 => Parent::Previous, id => Parent::Id(*id) },
                 })
                 .collect();
-            let taken_back = beside_the_path(&links, &mut |link| records[link.line.start as usize].2);
+            let undone = beside_the_path(&links, &mut |link| records[link.line.start as usize].2);
             if let Some(last) = links.len().checked_sub(1) {
-                prop_assert!(!taken_back.contains(last as u64));
+                prop_assert!(!undone.contains(last as u64));
             }
         }
     }

@@ -1,16 +1,19 @@
 //! Decodes a transcript line by line, in file order.
 
 use crate::{
-    history::log::{
-        action::{self, Action, Outcome},
-        decoder::Decoder,
-        event::{Event, EventKind, TitleRank, TouchedFile},
-        json::Node,
-        lines::{self, Lines},
-        log_file::{dated_origin, is_uuid, millis, origin},
-        taken_back::Parent,
-        title::{self, TypedText},
-        tree::{self, Tree, TreePlace},
+    history::{
+        formats::calls,
+        log::{
+            action::{self, Action, Outcome},
+            decoder::Decoder,
+            event::{Event, EventKind, TitleRank, TouchedFile},
+            json::Node,
+            lines::{self, Lines},
+            log_file::{dated_origin, is_uuid, millis, origin},
+            title::{self, TypedText},
+            tree::{self, Tree, TreePlace},
+            undone::Parent,
+        },
     },
     limits,
 };
@@ -61,7 +64,7 @@ impl Decoder for ClaudeDecoder {
             action: Action::default(),
             sidechain: node.flag("isSidechain"),
             copied: false,
-            taken_back: false,
+            undone: false,
             origin: dated_origin(node.text("uuid"), millis(node.get("timestamp"))),
         };
         let reply = |kind, text: Option<&str>| {
@@ -191,12 +194,7 @@ fn content<'a>(line: &'a Node<'a>) -> Option<&'a Node<'a>> {
 
 /// Returns the text blocks of a message; a plain text is one block.
 pub(super) fn texts<'a>(line: &'a Node<'a>) -> Vec<&'a str> {
-    content(line).map(texts_of).unwrap_or_default()
-}
-
-fn texts_of<'a>(content: &'a Node<'a>) -> Vec<&'a str> {
-    let blocks = content.items().iter().filter(|block| block.text("type") == Some("text"));
-    content.as_str().into_iter().chain(blocks.filter_map(|block| block.text("text"))).collect()
+    calls::texts(content(line))
 }
 
 pub(super) fn blocks<'a>(line: &'a Node<'a>) -> &'a [Node<'a>] {
@@ -212,7 +210,7 @@ pub(super) fn prompt<'a>(line: &'a Node<'a>, marked: bool) -> Option<Vec<&'a str
         "attachment" => {
             let queued = line.get("attachment").filter(|it| it.text("type") == Some("queued_command"))?;
             let prompted = queued.text("commandMode") == Some("prompt") && is_by_user(queued).unwrap_or(true);
-            queued.get("prompt").filter(|_| prompted).map(texts_of)
+            queued.get("prompt").filter(|_| prompted).map(|text| calls::texts(Some(text)))
         }
         _ => None,
     }

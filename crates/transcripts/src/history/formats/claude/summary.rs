@@ -228,8 +228,8 @@ impl Summary {
     }
 
     fn finish(mut self, file: &LogFile) -> Summarised {
-        let taken_back = self.branches.taken_back(file.files());
-        self.prompts.retain(|prompt| !taken_back.contains(prompt.offset));
+        let undone = self.branches.undone(file.files());
+        self.prompts.retain(|prompt| !undone.contains(prompt.offset));
         let turns = |turn: Turn| self.prompts.iter().filter(|prompt| prompt.turn == turn).count() as u64;
         let (own_turns, copied_turns) = (turns(Turn::Own), turns(Turn::Copied));
         if self.read_whole {

@@ -198,7 +198,7 @@ impl Decoder for CodexDecoder {
             files: files.into_iter().map(|path| TouchedFile { path, edited: true }).collect(),
             action,
             sidechain: false,
-            taken_back: false,
+            undone: false,
             copied: number < self.own_from || record::is_before(node, self.own_ordinal),
             origin: None,
         }])

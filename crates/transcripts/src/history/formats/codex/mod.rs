@@ -11,7 +11,7 @@
 pub(super) mod decoder;
 mod record;
 pub(super) mod summary;
-pub(super) mod taken_back;
+pub(super) mod undone;
 
 use super::folder::entries;
 use crate::{

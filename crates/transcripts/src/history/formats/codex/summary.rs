@@ -2,7 +2,7 @@
 
 use super::{
     record::{self, Item, Stream},
-    taken_back,
+    undone,
 };
 use crate::{
     history::{
@@ -12,8 +12,8 @@ use crate::{
             known::LogSurvey,
             lines::{self, Lines, LogLine},
             log_file::{Locate, LogFile, Summarised, is_uuid, millis},
-            taken_back::TakenBack,
             title,
+            undone::UndoneLines,
         },
         transcript::{Provider, Transcript},
     },
@@ -26,7 +26,7 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
     let mut summary = Summary {
         row: file.unread(Provider::Codex),
         survey: LogSurvey::new(Provider::Codex),
-        taken_back: taken_back::taken_back(file.files(), 0..limits::SUMMARY_WHOLE, budget),
+        undone: undone::undone(file.files(), 0..limits::SUMMARY_WHOLE, budget),
         last_at: None,
         head_seen: false,
         bare: false,
@@ -52,7 +52,7 @@ pub(crate) fn summarise(file: &LogFile, locate: Locate<'_>, budget: &Budget) -> 
 struct Summary {
     row: Transcript,
     survey: LogSurvey,
-    taken_back: TakenBack,
+    undone: UndoneLines,
     /// Milliseconds since the epoch: the newest time of a record.
     last_at: Option<i64>,
     /// A header of this session was seen, and whether it was a bare item.
@@ -140,7 +140,7 @@ impl Summary {
         let own = line.number >= self.own_from;
         match record::item(node) {
             Item::Meta { head, bare } => self.meta(head, bare, record::timestamp(node)),
-            Item::User { .. } | Item::Goal(_) if self.taken_back.contains(line.offset) => {}
+            Item::User { .. } | Item::Goal(_) if self.undone.contains(line.offset) => {}
             Item::TurnContext { cwd, model } => {
                 self.context_cwd = cwd.map(PathBuf::from).or(self.context_cwd.take());
                 self.row.model = model.map(str::to_owned).or(self.row.model.take());

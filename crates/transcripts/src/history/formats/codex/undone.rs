@@ -12,8 +12,8 @@ use crate::{
         log::{
             json::Node,
             lines::{self, Lines},
-            taken_back::TakenBack,
             title,
+            undone::UndoneLines,
         },
         transcript::SessionFiles,
     },
@@ -34,17 +34,17 @@ struct Base {
     offset: Option<u64>,
 }
 
-pub(crate) fn taken_back(files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> TakenBack {
-    let mut taken_back = TakenBack::default();
+pub(crate) fn undone(files: SessionFiles<'_>, range: Range<u64>, budget: &Budget) -> UndoneLines {
+    let mut undone = UndoneLines::default();
     if !files.earlier.is_empty() {
-        let _ = reverted(files, budget, &mut taken_back);
+        let _ = reverted(files, budget, &mut undone);
     }
-    let _ = rolled_back(files, range, budget, &mut taken_back);
-    taken_back
+    let _ = rolled_back(files, range, budget, &mut undone);
+    undone
 }
 
 /// Adds the records that the newest segment does not build on.
-fn reverted(files: SessionFiles<'_>, budget: &Budget, taken_back: &mut TakenBack) -> io::Result<()> {
+fn reverted(files: SessionFiles<'_>, budget: &Budget, undone: &mut UndoneLines) -> io::Result<()> {
     let paths: Vec<&Path> = files.oldest_first().collect();
     let starts = lines::open_joined(paths.iter().copied())?.starts();
     // Missing files shift the offsets of the others, so nothing is known then.
@@ -67,9 +67,9 @@ fn reverted(files: SessionFiles<'_>, budget: &Budget, taken_back: &mut TakenBack
             Some(None) => {}
             Some(Some(base)) => {
                 let cut = end_of(paths[at], base, budget).unwrap_or(end - starts[at]);
-                taken_back.add(starts[at].saturating_add(cut)..end);
+                undone.add(starts[at].saturating_add(cut)..end);
             }
-            None => taken_back.add(starts[at]..end),
+            None => undone.add(starts[at]..end),
         }
     }
     Ok(())
@@ -133,7 +133,7 @@ fn rolled_back(
     files: SessionFiles<'_>,
     range: Range<u64>,
     budget: &Budget,
-    taken_back: &mut TakenBack,
+    undone: &mut UndoneLines,
 ) -> io::Result<()> {
     if !has_rolled_back(lines::open_all(files)?.take(range.end), budget)? {
         return Ok(());
@@ -144,13 +144,13 @@ fn rolled_back(
     let mut in_prompt = false;
     while let Some(line) = lines.next(budget)? {
         let text = line.text();
-        let Some(node) = Node::parse_object(&text).filter(|_| !taken_back.contains(line.offset)) else {
+        let Some(node) = Node::parse_object(&text).filter(|_| !undone.contains(line.offset)) else {
             continue;
         };
         if let Some(count) = record::rolled_back(&node) {
             let kept = turns.len().saturating_sub(usize::try_from(count).unwrap_or(usize::MAX));
             if let Some(first) = turns.get(kept) {
-                taken_back.add(*first..line.offset);
+                undone.add(*first..line.offset);
             }
             turns.truncate(kept);
             in_prompt = false;
