@@ -15,6 +15,7 @@ MDBOOK := $(TARGET)/tools/bin/mdbook
 CYCLONEDX_VERSION := 0.5.9
 CYCLONEDX := $(TARGET)/tools/bin/cargo-cyclonedx
 LOCALISE ?= ../shared/localise
+ORIENT ?= ../shared/orient
 CCUSAGE_VERSION := 20.0.24
 CCUSAGE := $(TARGET)/tools/ccusage/node_modules/.bin/ccusage
 FUZZ_VERSION := 0.13.2
@@ -29,7 +30,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean check-format install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-orient bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean check-format install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -116,6 +117,14 @@ bench-answers: ui ## Measure whether questions find the right places, next to ri
 	cargo build --release --locked -p openagents-cli
 	@if [ -d "$(LOCALISE)" ]; then scripts/bench_answers.py $(TARGET)/release/openagents "$(LOCALISE)" $(TARGET)/answers; \
 	else echo "No measure at $(LOCALISE): set LOCALISE to the folder with fetch.py and cases.tsv."; fi
+
+# Neither are the facts about projects that newcomers ask for.
+bench-orient: ui ## Measure whether newcomers' questions about a project are answered
+	cargo build --release --locked -p openagents-cli
+	@if [ -d "$(ORIENT)" ]; then mkdir -p $(TARGET)/orient && python3 "$(ORIENT)/fetch.py" $(abspath $(TARGET))/orient/trees && \
+		python3 "$(ORIENT)/predict_orient.py" $(abspath $(TARGET))/release/openagents $(abspath $(TARGET))/orient/trees "$(ORIENT)/facts.tsv" $(TARGET)/orient/answers.jsonl && \
+		python3 "$(ORIENT)/score_orient.py" "$(ORIENT)/facts.tsv" $(TARGET)/orient/answers.jsonl; \
+	else echo "No measure at $(ORIENT): set ORIENT to the folder with fetch.py and facts.tsv."; fi
 
 # Built for this machine's own instruction set, like the peer, and in a separate folder, because the flags rebuild everything.
 bench-local-model: ui ## Measure the local model next to llama-server on the same file

@@ -142,6 +142,23 @@ test('findings are cards: location, symbol, marked excerpt, and the reason on de
   await tab.close();
 });
 
+test('the answer about a project is above the cards that show it', async () => {
+  const { tab, page, played, cards } = await stage();
+  const lead = '- `cargo test --workspace` (`CONTRIBUTING.md:278`, Tests)\n- `cargo test` (usual with `Cargo.toml`)';
+  find(played, FOUND.slice(0, 1), { text: `${lead}\n\n${plainText(FOUND.slice(0, 1))}`, lead });
+  const command = page.locator('[data-row] code', { hasText: 'cargo test --workspace' });
+  await command.waitFor();
+  const [above, below] = [await command.boundingBox(), await cards.first().boundingBox()];
+  assert.ok(above.y < below.y, 'the answer comes first');
+  assert.equal(await page.getByText('usual with').count(), 1, 'once');
+  await tab.shootAll('findings-lead');
+
+  find(played, [], { text: '1,200 lines of code in 9 files', lead: '1,200 lines of code in 9 files' });
+  await page.getByText('1,200 lines of code in 9 files').waitFor();
+  assert.equal(await page.getByText('Nothing found').count(), 0);
+  await tab.close();
+});
+
 test('the keyboard walks the cards and opens the inspector, the reason and the editor', async () => {
   const { tab, page, played, cards } = await stage();
   await page.evaluate(() => {

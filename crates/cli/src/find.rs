@@ -40,6 +40,9 @@ fn show(findings: &Findings, question: &str) -> anyhow::Result<()> {
     if let Some(words) = findings.missing_words().filter(|_| !findings.findings.is_empty()) {
         output::line(format_args!("No file mentions {}. Closest:\n", output::printable(&words)))?;
     }
+    if let Some(lead) = &findings.lead {
+        output::line(format_args!("{}\n", output::printable(lead)))?;
+    }
     for finding in &findings.findings {
         show_one(finding)?;
     }

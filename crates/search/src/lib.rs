@@ -9,8 +9,10 @@
 //! |--:|---|---|
 //! | 0 | `recall` | past sessions that answer a question |
 //! | 0 | `repository` | a repository's description of itself |
-//! | 1 | `find` | places in code and history that answer a question |
+//! | 1 | `orient` | answers about the project as a whole |
+//! | 2 | `find` | places in code and history that answer a question |
 
 pub mod find;
+mod orient;
 pub mod recall;
 pub mod repository;

@@ -486,6 +486,8 @@ export type Finding = {
 export type FindingKind = 'definition' | 'usage' | 'text' | 'session';
 
 export type Findings = {
+  /** The answer to a question about the project as a whole, in Markdown; the findings show it. */
+  lead?: string;
   /** Best first; at most ten. */
   findings: Array<Finding>;
   /** Hint in one line; present if nothing was found. */

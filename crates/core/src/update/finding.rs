@@ -52,6 +52,9 @@ pub enum Place {
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
 pub struct Findings {
+    /// The answer to a question about the project as a whole, in Markdown; the findings show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<String>,
     /// Best first; at most ten.
     pub findings: Vec<Finding>,
     /// Hint in one line; present if nothing was found.
@@ -70,10 +73,22 @@ pub struct Findings {
 
 /// Maximum findings listed in a message; its data contains all of them.
 const LISTED: usize = 5;
+/// Maximum findings listed below a lead.
+const MORE: usize = 3;
 
 impl Findings {
     /// Returns the message in Markdown: `**Found:**` and up to five lines, or a hint.
     pub fn message(&self, question: &str) -> String {
+        if let Some(lead) = &self.lead {
+            let more = self
+                .findings
+                .iter()
+                .filter(|finding| !lead.contains(&code_span(finding.path().unwrap_or_default())));
+            let more: Vec<String> =
+                more.take(MORE).map(|finding| format!("\n- {}", finding.line())).collect();
+            let heading = if more.is_empty() { "" } else { "\n\n**Found:**" };
+            return format!("{lead}{heading}{}", more.concat());
+        }
         if self.findings.is_empty() {
             let hint = self.hint.as_deref().unwrap_or("other words");
             return format!("**Found:** nothing for “{}”; try {hint}.", one_line(question));
@@ -83,10 +98,7 @@ impl Findings {
             None => "**Found:**".to_owned(),
         };
         for finding in self.findings.iter().take(LISTED) {
-            let symbol =
-                finding.symbol.as_ref().map(|symbol| format!(" {}", one_line(symbol))).unwrap_or_default();
-            let why = one_line(&finding.why);
-            text.push_str(&format!("\n- `{}`{}: {}", finding.citation(), escaped(&symbol), escaped(&why)));
+            text.push_str(&format!("\n- {}", finding.line()));
         }
         text
     }
@@ -105,6 +117,12 @@ impl Finding {
     /// Returns the names from code that the reason quotes, most significant first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.why.split('`').skip(1).step_by(2)
+    }
+
+    /// Returns the place, the symbol and the reason in Markdown.
+    fn line(&self) -> String {
+        let symbol = self.symbol.as_ref().map(|symbol| format!(" {}", one_line(symbol))).unwrap_or_default();
+        format!("`{}`{}: {}", self.citation(), escaped(&symbol), escaped(&one_line(&self.why)))
     }
 
     /// Returns the path of a place in code.

@@ -7,7 +7,6 @@ mod boosts;
 mod chunk;
 mod copies;
 mod matcher;
-mod overview;
 mod query;
 mod reason;
 mod role;
@@ -17,6 +16,7 @@ mod select;
 
 use crate::{
     find::boosts::Boosts,
+    orient::{self, Orientation},
     recall::{Recall, is_about_history, recall},
 };
 use copies::Copies;
@@ -100,12 +100,6 @@ pub fn find_in(
 ///
 /// Bounded by `budget`; a partial result is marked by [`Findings::truncated`].
 pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings {
-    if overview::is_asked_for(question) {
-        let findings = overview::overview(sources.workspace);
-        if !findings.is_empty() {
-            return Findings { findings, ..Findings::default() };
-        }
-    }
     let query = FindQuery::parse(question);
     let matcher = Matcher::new(&query);
     std::thread::scope(|scope| {
@@ -117,6 +111,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             };
             scope.spawn(move || recall(question, root, history, &now, &budget))
         });
+        let answered = scope.spawn(|| orient::answer(sources.workspace, question, budget));
         let scanned = matcher.as_ref().map(|matcher| {
             let since = last_commit_or_checkout(sources.workspace.root());
             scan::scan(sources.workspace, &query, matcher, since, budget)
@@ -141,12 +136,38 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
         let has_sessions = recalled.has_sessions;
         let findings = select::merge(code, recalled.findings);
         let is_answered_by_session = findings.first().is_some_and(|first| first.path().is_none());
-        if recalled.is_about_history || is_answered_by_session {
+        let is_about_past = recalled.is_about_history || is_answered_by_session;
+        if is_about_past {
             missing.clear();
         }
         let hint = findings.is_empty().then(|| hint(&query, has_sessions));
-        Findings { findings, hint, truncated, missing, in_exploration: false }
+        let found = Findings { findings, hint, truncated, missing, ..Findings::default() };
+        match answered.join().ok().flatten().filter(|_| !is_about_past) {
+            Some(orientation) => oriented(orientation, found),
+            None => found,
+        }
     })
+}
+
+/// Puts the answer about the project before what a search found, or among it if both may be meant.
+fn oriented(orientation: Orientation, found: Findings) -> Findings {
+    let mut findings: Vec<Finding> = Vec::new();
+    let (mut first, mut then) = (orientation.findings.into_iter(), found.findings.into_iter());
+    while findings.len() < select::FINDINGS {
+        let turn = findings.len() % 2 == 1 && orientation.is_about_code;
+        let next =
+            if turn { then.next().or_else(|| first.next()) } else { first.next().or_else(|| then.next()) };
+        let Some(next) = next else { break };
+        if findings.iter().all(|known| known.citation() != next.citation()) {
+            findings.push(next);
+        }
+    }
+    Findings {
+        lead: Some(orientation.lead).filter(|lead| !lead.is_empty()),
+        findings,
+        truncated: found.truncated || orientation.truncated,
+        ..Findings::default()
+    }
 }
 
 /// Answers several questions; their best findings come first.

@@ -115,7 +115,8 @@ fn without_controls(text: &str) -> String {
     one_line(&text.replace(turns, ""))
 }
 
-fn text_of(workspace: &Workspace, path: &str) -> String {
+/// Returns the beginning of a file; empty if it is unreadable.
+pub(crate) fn text_of(workspace: &Workspace, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok(opened) = workspace.open_file(Path::new(path)) {
         // A truncated file still has a usable beginning.

@@ -295,3 +295,69 @@ fn copies_rank_below_original() {
     let named = ask(folder.path(), "card retries in backup").findings;
     assert!(named.iter().any(|finding| finding.path() == Some("backup/src/pay.py")), "{named:?}");
 }
+
+/// A project with a README, a guide, CI, tasks and a manifest; its code has the words of newcomers' questions as well.
+const PROJECT: &Files = &[
+    (
+        "README.md",
+        "# Heron\n\nHeron watches folders and mirrors them to a server.\n\n## Installing\n\n```sh\ncargo install heron\n```\n\n\
+         ## Building\n\n```sh\ncargo build --release\n```\n",
+    ),
+    (
+        "CONTRIBUTING.md",
+        "# Contributing\n\n## Tests\n\nRun them all, with the slow ones:\n\n```sh\ncargo test --workspace -- --include-ignored\n```\n",
+    ),
+    (
+        ".github/workflows/ci.yml",
+        "jobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - run: cargo fmt --check\n      - run: cargo clippy -- -D warnings\n",
+    ),
+    (
+        "Cargo.toml",
+        "[package]\nname = \"heron\"\nversion = \"0.4.2\"\nrust-version = \"1.85\"\nlicense = \"MIT\"\n\n[dependencies]\nnotify = \"8\"\n",
+    ),
+    (
+        "src/main.rs",
+        "//! Command line.\n\nmod mirror;\nmod options;\n\nfn main() {\n    mirror::run_tests(options::parse());\n}\n",
+    ),
+    (
+        "src/mirror.rs",
+        "//! Copies changed files to the server.\n\nuse crate::options::Options;\n\npub fn run_tests(build: Options) {}\n",
+    ),
+    (
+        "src/options.rs",
+        "//! The options with their defaults.\n\npub struct Options;\n\npub fn parse() -> Options {\n    Options\n}\n",
+    ),
+];
+
+#[test]
+fn newcomers_question_is_answered_with_evidence() {
+    let folder = tree(PROJECT);
+    for (question, lead, place) in [
+        ("What does this project do?", "mirrors them to a server", "README.md"),
+        ("How do I build it?", "`cargo build --release`", "README.md"),
+        ("How do I run all the tests?", "`cargo test --workspace -- --include-ignored`", "CONTRIBUTING.md"),
+        ("Wie führe ich die Tests aus?", "`cargo test --workspace -- --include-ignored`", "CONTRIBUTING.md"),
+        ("怎么运行测试？", "`cargo test --workspace -- --include-ignored`", "CONTRIBUTING.md"),
+        (
+            "Is the formatting checked, and with which command?",
+            "`cargo fmt --check`",
+            ".github/workflows/ci.yml",
+        ),
+        ("Which Rust version do I need?", "rust-version = \"1.85\"", "Cargo.toml"),
+        ("Where does the program start?", "`main` (`src/main.rs", "src/main.rs"),
+        ("Which file do most of the others import?", "`src/options.rs`: imported by", "src/options.rs"),
+        (
+            "Where are the options with their defaults?",
+            "`src/options.rs`: The options with their defaults.",
+            "src/options.rs",
+        ),
+        ("Which dependencies does it need?", "`notify`", "Cargo.toml"),
+        ("Under which licence is it?", "license = \"MIT\"", "Cargo.toml"),
+    ] {
+        let found = ask(folder.path(), question);
+        let said = found.lead.as_deref().unwrap_or_default();
+        assert!(said.contains(lead), "{question}: {said}");
+        assert_eq!(found.findings.first().and_then(|first| first.path()), Some(place), "{question}");
+        assert!(!question.contains("build") || !said.contains("cargo install heron"), "{question}: {said}");
+    }
+}

@@ -1,0 +1,284 @@
+//! Where a program starts, and what a library exposes: binaries and their `main`, scripts and exports of packages.
+
+use super::{
+    documents::Documents,
+    documents::Passage,
+    evidence::{FINDINGS, beginning, clipped, finding},
+    files::{is_code, text},
+    sources::Source,
+    topics::{Asked, Topic},
+};
+use crate::repository::Repository;
+use openagents_core::{
+    update::{Finding, FindingKind, Place},
+    workspace::Workspace,
+};
+use regex::Regex;
+use std::{path::Path, sync::LazyLock};
+
+/// Maximum files searched for a `main`.
+const FILES: usize = 400;
+/// Lines shown from a definition on.
+const LINES: usize = 24;
+
+/// The definition of a `main` in the languages that have one.
+static MAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?m)^(?:(?:pub )?(?:async )?fn (main)\s*\(|func (main)\s*\(\)|(?:static |extern "C" )?(?:int|void)?\s*(main)\s*\((?:int|void|\))|\s*public static void (main)\s*\(|(?:suspend )?fun (main)\s*\(|if __name__ == ['"](__main__)|@main\b)"#,
+    )
+    .ok()
+});
+
+/// A place where execution starts.
+struct Start {
+    finding: Finding,
+    line: String,
+}
+
+/// Returns the entries of programs and of the library, most likely first.
+pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> (String, Vec<Finding>) {
+    let mut starts = declared(workspace, documents);
+    let named = names(workspace);
+    starts.extend(mains(workspace, &documents.paths, &named));
+    starts.extend(libraries(workspace, &documents.paths, &named));
+    starts.extend(example(documents));
+    let mut known: Vec<(String, u64)> = Vec::new();
+    starts.retain(|start| {
+        let place = (start.finding.path().unwrap_or_default().to_owned(), start.finding.start);
+        let is_new = !known.contains(&place);
+        known.push(place);
+        is_new
+    });
+    let lines: Vec<String> = starts.iter().take(6).map(|start| format!("- {}", start.line)).collect();
+    (lines.join("\n"), starts.into_iter().take(FINDINGS).map(|start| start.finding).collect())
+}
+
+/// Console scripts of Python, `bin` and `main` of packages, executables of gems.
+fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
+    static SCRIPT: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?m)^\s*"?([\w.-]+)"?\s*=\s*"?([\w.]+):([\w.]+)"?"#).ok());
+    static MEMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r#""(bin|main|module|exports|import|require|default)"\s*:\s*"([^"]+)""#).ok()
+    });
+    let mut starts = Vec::new();
+    for passage in &documents.passages {
+        let name = passage.path.rsplit('/').next().unwrap_or(&passage.path);
+        if passage.path.contains('/') {
+            continue;
+        }
+        if matches!(name, "setup.cfg" | "pyproject.toml" | "setup.py")
+            && (passage.heading.contains("entry_points")
+                || passage.heading.ends_with("scripts")
+                || passage.text.contains("console_scripts"))
+        {
+            for found in SCRIPT.iter().flat_map(|script| script.captures_iter(&passage.text)) {
+                let (command, module, function) = (&found[1], &found[2], &found[3]);
+                let target = module_file(&documents.paths, module);
+                let place = target.as_deref().and_then(|path| definition(workspace, path, function));
+                let shown = place.as_ref().map_or_else(|| module.to_owned(), |place| place.citation());
+                let line = format!("`{command}` calls `{function}` (`{shown}`)");
+                starts.extend(place.map(|finding| Start { finding, line }));
+            }
+        }
+        if matches!(name, "package.json" | "composer.json") {
+            for found in MEMBER.iter().flat_map(|member| member.captures_iter(&passage.text)) {
+                let path = found[2].trim_start_matches("./").to_owned();
+                if let Some(finding) = source_of(&documents.paths, &path)
+                    .and_then(|path| beginning(workspace, &path, format!("`{}` of `{name}`", &found[1])))
+                {
+                    let line = format!(
+                        "`{}` of the package is `{}` (`{}`)",
+                        &found[1],
+                        &found[2],
+                        finding.citation()
+                    );
+                    starts.push(Start { finding, line });
+                }
+            }
+        }
+    }
+    let scripts = documents.paths.iter().filter(|path| {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        matches!(folder, "bin" | "exe") && !path.ends_with(".md") && !path.ends_with(".bat")
+    });
+    starts.extend(scripts.take(4).filter_map(|path| {
+        let finding = beginning(workspace, path, "a program of the project".to_owned())?;
+        Some(Start { line: format!("the program `{path}`"), finding })
+    }));
+    starts
+}
+
+/// Returns the file of a Python module.
+fn module_file(paths: &[String], module: &str) -> Option<String> {
+    let path = module.replace('.', "/");
+    let ends = [format!("{path}.py"), format!("{path}/__init__.py")];
+    let known = paths
+        .iter()
+        .filter(|known| ends.iter().any(|end| *known == end || known.ends_with(&format!("/{end}"))));
+    known.min_by_key(|known| known.len()).cloned()
+}
+
+/// Returns the source of a built file: `dist/index.js` may be made from `src/index.ts`.
+fn source_of(paths: &[String], built: &str) -> Option<String> {
+    if paths.iter().any(|path| path == built) {
+        return Some(built.to_owned());
+    }
+    let stem = built.rsplit('/').next()?.split('.').next()?;
+    let wanted = if matches!(stem, "index" | "main") { stem } else { "index" };
+    let sources = paths.iter().filter(|path| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        name.split('.').next() == Some(wanted) && path.matches('/').count() <= 1 && is_code(path)
+    });
+    sources.min_by_key(|path| (!path.starts_with("src/"), path.len())).cloned()
+}
+
+fn definition(workspace: &Workspace, path: &str, function: &str) -> Option<Finding> {
+    let function = function.rsplit('.').next().unwrap_or(function);
+    let text = text(workspace, Path::new(path))?;
+    let at = text.lines().position(|line| {
+        let line = line.trim_start();
+        ["def ", "class ", "async def "]
+            .iter()
+            .any(|start| line.strip_prefix(start).is_some_and(|rest| rest.starts_with(function)))
+    });
+    Some(span(path, &text, at.unwrap_or(0), Some(function.to_owned()), format!("defines `{function}`")))
+}
+
+fn span(path: &str, text: &str, at: usize, symbol: Option<String>, why: String) -> Finding {
+    let lines: Vec<&str> = text.lines().skip(at).take(LINES).collect();
+    Finding {
+        kind: FindingKind::Definition,
+        place: Place::File { path: path.to_owned() },
+        start: at as u64 + 1,
+        end: (at + lines.len().max(1)) as u64,
+        excerpt: clipped(&lines.join("\n")),
+        symbol,
+        score: 1.0,
+        why,
+    }
+}
+
+/// Returns the `main` functions of the product, those nearest to the root and named like programs first.
+fn mains(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start> {
+    let rank = |path: &str| {
+        let lower = path.to_lowercase();
+        let stem =
+            lower.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or_default().to_owned();
+        let is_named = matches!(
+            stem.as_str(),
+            "main" | "__main__" | "cli" | "app" | "server" | "index" | "manage" | "program"
+        );
+        let is_of_project = named.contains(&stem);
+        let in_programs = lower.contains("/bin/") || lower.starts_with("cmd/") || lower.contains("/cmd/");
+        (!is_of_project && !is_named && !in_programs, lower.matches('/').count(), lower)
+    };
+    let mut files: Vec<&String> = paths.iter().filter(|path| is_code(path)).collect();
+    files.sort_by_cached_key(|path| rank(path));
+    let mut starts = Vec::new();
+    for path in files.into_iter().take(FILES) {
+        let Some(text) = text(workspace, Path::new(path)) else { continue };
+        let Some(found) = MAIN.as_ref().and_then(|main| main.find(&text)) else { continue };
+        let offset = found.start() + found.as_str().len() - found.as_str().trim_start().len();
+        let at = text[..offset].matches('\n').count();
+        let finding = span(path, &text, at, Some("main".to_owned()), "execution starts here".to_owned());
+        starts
+            .push(Start { line: format!("execution starts in `main` (`{}`)", finding.citation()), finding });
+        if starts.len() == 4 {
+            break;
+        }
+    }
+    starts
+}
+
+/// Returns the names of the project in lower case: of its folder, and in its README or manifest.
+fn names(workspace: &Workspace) -> Vec<String> {
+    let declared = Repository::scan(workspace).name;
+    let names = declared.into_iter().chain([workspace.name().to_owned()]);
+    let parts = names.flat_map(|name| {
+        let name = name.to_lowercase();
+        let last = name.rsplit(['/', ':', '@']).next().unwrap_or(&name).trim().to_owned();
+        [name.split_whitespace().next().unwrap_or_default().trim_end_matches([':', ',']).to_owned(), last]
+    });
+    parts.filter(|name| name.len() > 1).collect()
+}
+
+/// Returns the README's first example of code, which shows how a library is used.
+fn example(documents: &Documents) -> Option<Start> {
+    let is_example = |passage: &&Passage| {
+        passage.source == Source::Readme
+            && !passage.path.contains('/')
+            && passage.commands.is_empty()
+            && passage.text.contains("```")
+    };
+    let passage = documents.passages.iter().find(is_example)?;
+    let finding = finding(passage, &Asked::about(Topic::Entry));
+    let code = passage
+        .text
+        .split("```")
+        .nth(1)?
+        .lines()
+        .skip(1)
+        .find(|line| line.contains(['(', '.']))?
+        .trim()
+        .replace('`', "'");
+    let line =
+        format!("an example in `{}`: `{}`", finding.citation(), openagents_core::text::clip(&code, 100));
+    Some(Start { finding, line })
+}
+
+/// The names that the entry of a library exposes.
+static EXPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?m)^(?:pub use ([^;]+);|export (?:default )?(?:\{([^}]+)\}|(?:class|function|const|type|interface) (\w+))|from \.?[\w.]+ import \(?([\w, ]+))").ok()
+});
+
+fn exports(text: &str) -> Vec<String> {
+    let found = EXPORT.iter().flat_map(|export| export.captures_iter(text));
+    let groups = found.filter_map(|found| found.iter().skip(1).flatten().next().map(|names| names.as_str()));
+    let names = groups.flat_map(|group| group.split([',', '{', '}', ' ', ':', '\n']));
+    let mut exports: Vec<String> = Vec::new();
+    for name in names.filter(|name| name.starts_with(char::is_uppercase) || name.len() > 6) {
+        if !exports.iter().any(|known| known == name) && exports.len() < 10 {
+            exports.push(name.to_owned());
+        }
+    }
+    exports
+}
+
+/// Returns the public entry of a library.
+fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start> {
+    let is_entry = |path: &str| {
+        let depth = path.matches('/').count();
+        matches!(
+            path,
+            "src/lib.rs"
+                | "lib.rs"
+                | "src/index.ts"
+                | "src/index.js"
+                | "index.js"
+                | "index.ts"
+                | "lib/index.js"
+        ) || depth <= 2 && path.ends_with("/__init__.py") && is_code(path)
+            || depth == 1 && path.starts_with("lib/") && path.ends_with(".rb")
+            || is_code(path) && {
+                let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
+                named.contains(&stem.to_lowercase())
+            }
+    };
+    let mut found: Vec<&String> = paths.iter().filter(|path| is_entry(path)).collect();
+    found.sort_by_key(|path| (path.matches('/').count(), path.len()));
+    found
+        .into_iter()
+        .take(2)
+        .filter_map(|path| {
+            let finding = beginning(workspace, path, "the public entry of the library".to_owned())?;
+            let exports = exports(&text(workspace, Path::new(path))?);
+            let exports: Vec<String> = exports.iter().map(|name| format!("`{name}`")).collect();
+            let exposes = if exports.is_empty() {
+                String::new()
+            } else {
+                format!(", which exposes {}", exports.join(", "))
+            };
+            Some(Start { line: format!("the library's public entry is `{path}`{exposes}"), finding })
+        })
+        .collect()
+}

@@ -1,0 +1,574 @@
+//! What each file and folder of the code is for, from its own words: the comment at its beginning, its name, the
+//! names that it defines. Finds the file or folder for a subject.
+
+use super::{
+    documents::Passage,
+    evidence::{FINDINGS, clipped},
+    files::{THREADS, is_code, is_prologue, spaced, text},
+    how_to::quotes,
+    rank::{Ranked, stems},
+    sources::Source,
+    topics::{Asked, Topic},
+};
+use openagents_core::{
+    budget::Budget,
+    parallel,
+    terms::synonyms,
+    text::{cut_at_word, one_line, prefix},
+    update::{Finding, FindingKind, Place},
+    workspace::Workspace,
+};
+use regex::Regex;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
+    sync::LazyLock,
+};
+
+/// Maximum files that are described; those nearest to the root come first.
+const FILES: usize = 20_000;
+/// Bytes of a file that are searched for its comment and its definitions.
+const HEAD: usize = 96 << 10;
+/// Lines in which the comment about a file begins: a licence and imports come before it.
+const COMMENT_LINES: usize = 120;
+/// Maximum indentation of a comment about a file; those further in are about single lines.
+const OUTER: usize = 2;
+/// Maximum characters of a description.
+const DESCRIPTION: usize = 200;
+/// Maximum names in a folder that stand for a description.
+const ENTRIES: usize = 14;
+/// Maximum names of definitions per file.
+const DEFINITIONS: usize = 300;
+
+/// Weights of a word by where it is.
+const IN_NAME: f32 = 3.0;
+const IN_FOLDER: f32 = 1.2;
+const IN_DESCRIPTION: f32 = 1.5;
+const IN_DEFINITION: f32 = 0.3;
+/// Factor of a folder whose whole name is in the question.
+const NAMED: f32 = 1.6;
+/// Weight of a synonym next to the word itself.
+const SYNONYM: f32 = 0.4;
+
+/// A file or folder.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Described {
+    /// Relative to the workspace, with `/`; a folder ends with `/`.
+    pub(super) path: String,
+    /// The first sentence of the comment about it; may be empty.
+    pub(super) description: String,
+    /// The file and the lines, from 1, of the description, or of the first lines of code.
+    pub(super) file: String,
+    pub(super) start: u64,
+    pub(super) end: u64,
+    words: HashMap<String, f32>,
+    /// Files in a folder, with those below it.
+    pub(super) files: usize,
+}
+
+/// Describes the files of the code and their folders.
+pub(super) fn describe(workspace: &Workspace, paths: &[String], budget: &Budget) -> Vec<Described> {
+    let mut code: Vec<&str> = paths.iter().map(String::as_str).filter(|path| is_code(path)).collect();
+    code.sort_by_key(|path| (path.matches('/').count(), *path));
+    code.truncate(FILES);
+    let read = |(): &mut (), at: usize| Some(file(code[at], &text(workspace, Path::new(code[at]))?));
+    let described = parallel::map(code.len(), THREADS, || !budget.spent(), || (), read);
+    let mut described: Vec<Described> = described.into_iter().flatten().collect();
+    described.extend(folders(workspace, paths, &described));
+    described
+}
+
+fn file(path: &str, text: &str) -> Described {
+    let text = prefix(text, HEAD);
+    let lines: Vec<&str> = text.lines().collect();
+    let comment = comment(&lines);
+    let (start, end, description) = comment.unwrap_or_else(|| {
+        let from = lines.iter().position(|line| !is_prologue(line)).unwrap_or(0);
+        (from, (from + 8).min(lines.len()), String::new())
+    });
+    let mut words = HashMap::new();
+    let mut add = |text: &str, weight: f32| {
+        for stem in words_of(text) {
+            *words.entry(stem).or_default() += weight;
+        }
+    };
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = spaced(name.split('.').next().unwrap_or(name));
+    add(&name, IN_NAME / words_in(&name));
+    add(&spaced(folder), IN_FOLDER);
+    add(&description, IN_DESCRIPTION);
+    for name in definitions(text) {
+        add(&spaced(name), IN_DEFINITION);
+    }
+    let (start, end) = (start as u64 + 1, end.max(start + 1) as u64);
+    Described { path: path.to_owned(), file: path.to_owned(), description, start, end, words, files: 1 }
+}
+
+/// Characters of a stem that are compared: `contributor` and `contribute` share so many.
+const COMPARED: usize = 8;
+
+/// Returns the stems of a text as far as they are compared.
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    stems(text).into_iter().map(|stem| compared(&stem))
+}
+
+fn compared(stem: &str) -> String {
+    stem.chars().take(COMPARED).collect()
+}
+
+/// Returns the square root of the number of words: a name with fewer words says more with each.
+fn words_in(name: &str) -> f32 {
+    (name.split_whitespace().count().max(1) as f32).sqrt()
+}
+
+/// Describes the documents of a project by their titles and headings.
+pub(super) fn of_documents(passages: &[Passage]) -> Vec<Described> {
+    let mut documents: Vec<Described> = Vec::new();
+    for passage in passages {
+        if !matches!(passage.source, Source::Guide | Source::Readme | Source::Manual | Source::Changes) {
+            continue;
+        }
+        if documents.last().is_none_or(|last| last.path != passage.path) {
+            let name = passage.path.rsplit_once('/').map_or(passage.path.as_str(), |(_, name)| name);
+            let name = spaced(name.split('.').next().unwrap_or(name));
+            let mut words = HashMap::new();
+            for stem in words_of(&name) {
+                *words.entry(stem).or_default() += IN_NAME / words_in(&name);
+            }
+            documents.push(Described {
+                path: passage.path.clone(),
+                file: passage.path.clone(),
+                description: cut_at_word(
+                    &one_line(passage.heading.rsplit(" › ").next().unwrap_or_default()),
+                    DESCRIPTION,
+                ),
+                start: passage.start,
+                end: passage.end.min(passage.start + 12),
+                words,
+                files: 1,
+            });
+        }
+        if let Some(document) = documents.last_mut() {
+            let heading = passage.heading.rsplit(" › ").next().unwrap_or_default();
+            for stem in words_of(heading) {
+                let weight = document.words.entry(stem).or_default();
+                *weight = (*weight + IN_DESCRIPTION).min(IN_NAME * 1.5);
+            }
+            for stem in words_of(&passage.text) {
+                *document.words.entry(stem).or_default() += 0.02;
+            }
+        }
+    }
+    documents
+}
+
+/// Returns the lines, from 0, of the first comment that is about the file, and its first sentence.
+fn comment(lines: &[&str]) -> Option<(usize, usize, String)> {
+    let mut at = 0;
+    while at < lines.len().min(COMMENT_LINES) {
+        let indent = lines[at].len() - lines[at].trim_start().len();
+        let Some(length) = block(&lines[at..]).filter(|_| indent <= OUTER) else {
+            at += 1;
+            continue;
+        };
+        let words: Vec<&str> = lines[at..at + length].iter().map(|line| bare(line)).collect();
+        let text = one_line(words.join("\n").split("@author").next().unwrap_or_default());
+        if is_prose(&text) {
+            let sentence = text.split_inclusive(". ").next().unwrap_or(&text);
+            return Some((at, at + length, cut_at_word(sentence.trim(), DESCRIPTION)));
+        }
+        at += length;
+    }
+    None
+}
+
+/// Returns the number of lines of the comment or documentation string at the beginning of `lines`.
+fn block(lines: &[&str]) -> Option<usize> {
+    let first = lines.first()?.trim();
+    for (begin, end) in [
+        ("/*", "*/"),
+        ("\"\"\"", "\"\"\""),
+        ("'''", "'''"),
+        ("r\"\"\"", "\"\"\""),
+        ("=begin", "=end"),
+        ("<!--", "-->"),
+    ] {
+        if let Some(rest) = first.strip_prefix(begin) {
+            if rest.contains(end) {
+                return Some(1);
+            }
+            return Some(
+                lines.iter().skip(1).position(|line| line.contains(end)).map_or(lines.len(), |at| at + 2),
+            );
+        }
+    }
+    let marker = ["//", "#", "--", ";;", "%"].into_iter().find(|marker| first.starts_with(marker))?;
+    let is_directive = |line: &str| {
+        ["#include", "#define", "#if", "#endif", "#!", "#[", "#pragma", "#import"]
+            .iter()
+            .any(|start| line.starts_with(start))
+    };
+    let length =
+        lines.iter().take_while(|line| line.trim().starts_with(marker) && !is_directive(line.trim())).count();
+    (length > 0).then_some(length)
+}
+
+/// Returns a line of a comment without its marks.
+fn bare(line: &str) -> &str {
+    line.trim()
+        .trim_start_matches(['/', '*', '#', '!', '"', '\'', ';', '-', '%', '<'])
+        .trim_end_matches(['/', '*', '"', '\''])
+        .trim()
+}
+
+/// Returns whether a comment is about the code: not a licence, a setting of a tool, or a separator.
+fn is_prose(text: &str) -> bool {
+    const OTHERS: &[&str] = &[
+        "copyright",
+        "licen",
+        "spdx",
+        "all rights reserved",
+        "warrant",
+        "$openbsd",
+        "$id",
+        "eslint",
+        "jshint",
+        "prettier",
+        "coding:",
+        "frozen_string_literal",
+        "pylint",
+        "mypy:",
+        "-*-",
+        "@ts-",
+        "clang-format",
+        "generated by",
+        "do not edit",
+        "noinspection",
+        "phpcs",
+        "nolint",
+        "go:build",
+        "+build",
+        "this file is part of",
+        "@flow",
+        "istanbul",
+        "c8 ignore",
+    ];
+    let lower = text.to_lowercase();
+    text.chars().filter(|c| c.is_alphabetic()).count() >= 12
+        && text.contains(' ')
+        && !["todo", "fixme", "xxx", "elif", "else", "endif", "if defined", "hack"]
+            .iter()
+            .any(|start| lower.starts_with(start))
+        && !OTHERS.iter().any(|other| lower.contains(other))
+}
+
+static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?m)^\s*(?:export\s+(?:default\s+)?)?(?:pub(?:\([^)]*\))?\s+)?(?:abstract\s+|static\s+|final\s+|async\s+|public\s+|private\s+|protected\s+|const\s+)*(?:fn|def|class|module|func(?:\s+\([^)]*\))?|struct|enum|trait|interface|type|function|const|union)\s+([A-Za-z_]\w*)|^([a-z_]\w+)\(",
+    )
+    .ok()
+});
+
+fn definitions(text: &str) -> impl Iterator<Item = &str> {
+    let found = DEFINITION.iter().flat_map(|pattern| pattern.captures_iter(text));
+    found
+        .filter_map(|found| found.iter().skip(1).flatten().next().map(|name| name.as_str()))
+        .take(DEFINITIONS)
+}
+
+/// Describes folders: by their README, the file for the module's documentation, or what is in them.
+fn folders(workspace: &Workspace, paths: &[String], files: &[Described]) -> Vec<Described> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in paths {
+        let ends = path.match_indices('/').map(|(at, _)| at);
+        ends.for_each(|end| *counts.entry(&path[..end]).or_default() += 1);
+    }
+    let described: HashMap<&str, &Described> = files.iter().map(|file| (file.path.as_str(), file)).collect();
+    let known: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
+    let mut folders = Vec::new();
+    for (folder, count) in counts {
+        let name = folder.rsplit('/').next().unwrap_or(folder);
+        let heads = [
+            "mod.rs",
+            "lib.rs",
+            "src/lib.rs",
+            "src/main.rs",
+            "__init__.py",
+            "doc.go",
+            "package-info.java",
+            "index.ts",
+            "index.js",
+        ];
+        let own = [
+            format!("{folder}/{name}.go"),
+            format!("{folder}.rs"),
+            format!("{folder}.rb"),
+            format!("{folder}/{name}.py"),
+        ];
+        let heads = heads.iter().map(|head| format!("{folder}/{head}")).chain(own);
+        let by_doc = heads
+            .into_iter()
+            .find_map(|head| described.get(head.as_str()).filter(|file| !file.description.is_empty()));
+        let readme =
+            ["README.md", "README", "README.rst", "readme.md"].iter().map(|name| format!("{folder}/{name}"));
+        let readme = readme.into_iter().find(|path| known.contains(path.as_str()));
+        let by_readme = readme.and_then(|path| {
+            let text = text(workspace, Path::new(&path))?;
+            let at = text.lines().position(|line| {
+                line.chars().filter(|c| c.is_alphabetic()).count() > 20
+                    && !line.starts_with(['#', '=', '[', '<', '!'])
+            })?;
+            let line = cut_at_word(&one_line(text.lines().nth(at)?), DESCRIPTION);
+            Some((path, at as u64 + 1, line))
+        });
+        let (file, start, end, description) = match (by_readme, by_doc) {
+            (Some((path, line, description)), _) => (path, line, line, description),
+            (None, Some(file)) => (file.path.clone(), file.start, file.end, file.description.clone()),
+            (None, None) => {
+                let first = paths.partition_point(|path| path.as_str() < folder);
+                let within = paths[first..]
+                    .iter()
+                    .find(|path| path.starts_with(folder) && path[folder.len()..].starts_with('/'));
+                (within.cloned().unwrap_or_default(), 1, 1, entries(paths, folder))
+            }
+        };
+        let mut words = HashMap::new();
+        let mut add = |text: &str, weight: f32| {
+            for stem in words_of(text) {
+                *words.entry(stem).or_default() += weight;
+            }
+        };
+        let words_of_name = spaced(name);
+        add(&words_of_name, IN_NAME / words_in(&words_of_name));
+        add(&description, IN_DESCRIPTION);
+        folders.push(Described {
+            path: format!("{folder}/"),
+            description,
+            file,
+            start,
+            end,
+            words,
+            files: count,
+        });
+    }
+    folders
+}
+
+/// Returns the names in a folder, in place of words about it.
+fn entries(paths: &[String], folder: &str) -> String {
+    let first = paths.partition_point(|path| path.as_str() < folder);
+    let names = paths[first..]
+        .iter()
+        .take_while(|path| path.starts_with(folder))
+        .filter_map(|path| path[folder.len()..].strip_prefix('/')?.split('/').next());
+    let mut names: Vec<&str> = names.collect();
+    names.dedup();
+    let more = if names.len() > ENTRIES { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(ENTRIES)].join(", "))
+}
+
+/// Returns the folders at which a tree branches, at most `most`: those at the top, then those in the largest one.
+pub(super) fn top_folders(described: &[Described], most: usize) -> Vec<&Described> {
+    let folders: Vec<&Described> = described.iter().filter(|place| place.path.ends_with('/')).collect();
+    let within = |parent: &str| -> Vec<&Described> {
+        let is_child = |place: &&&Described| {
+            place.path.strip_prefix(parent).is_some_and(|rest| rest.matches('/').count() == 1)
+        };
+        folders.iter().filter(is_child).copied().collect()
+    };
+    let mut shown: Vec<&Described> = within("");
+    shown.sort_by_key(|place| std::cmp::Reverse(place.files));
+    shown.truncate(most);
+    // The largest folder of code is shown with what is in it; a chain of folders with one each is skipped.
+    let is_code_folder = |place: &&&Described| {
+        described.iter().any(|file| !file.path.ends_with('/') && file.path.starts_with(&place.path))
+    };
+    let mut parent = shown.iter().find(is_code_folder).map(|place| place.path.clone());
+    while let Some(path) = parent.take() {
+        let mut inner = within(&path);
+        inner.retain(|place| is_code(&format!("{}code.c", place.path)));
+        inner.sort_by_key(|place| std::cmp::Reverse(place.files));
+        match inner.as_slice() {
+            [only] => parent = Some(only.path.clone()),
+            [largest, rest @ ..]
+                if rest.iter().map(|place| place.files).sum::<usize>() * 8 < largest.files =>
+            {
+                parent = Some(largest.path.clone());
+            }
+            _ => shown.extend(inner.into_iter().take(most.saturating_sub(shown.len()).max(most / 2))),
+        }
+    }
+    shown
+}
+
+/// Returns the files and folders about the words of a question, which are stems, best first, with their scores.
+pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f32, &'a Described)> {
+    let forms = |word: &String| {
+        let own = std::iter::once((compared(word), 1.0));
+        let others = synonyms(word).iter().flat_map(|synonym| words_of(synonym)).map(|stem| (stem, SYNONYM));
+        own.chain(others).collect::<Vec<_>>()
+    };
+    let concepts: Vec<Vec<(String, f32)>> = words.iter().map(forms).collect();
+    let found = |place: &Described, concept: &[(String, f32)]| {
+        let weights =
+            concept.iter().map(|(stem, weight)| place.words.get(stem).map_or(0.0, |found| found * weight));
+        weights.fold(0.0, f32::max)
+    };
+    let all = described.len() as f32;
+    let rarity: Vec<f32> = concepts
+        .iter()
+        .map(|concept| {
+            let with = described.iter().filter(|place| found(place, &concept[..1]) > 0.0).count() as f32;
+            ((all - with + 0.5) / (with + 0.5) + 1.0).ln()
+        })
+        .collect();
+    let mut ranked: Vec<(f32, &Described)> = described
+        .iter()
+        .filter_map(|place| {
+            let parts = concepts.iter().zip(&rarity).map(|(concept, rare)| {
+                let found = found(place, concept);
+                (rare * found * 2.2 / (found + 1.2), found > 0.0)
+            });
+            let (mut score, mut matched) = (0.0, 0.0);
+            for (part, is_found) in parts {
+                score += part;
+                matched += f32::from(u8::from(is_found));
+            }
+            score *= 0.5 + 0.5 * matched / concepts.len().max(1) as f32;
+            (score > 0.0).then_some((score, place))
+        })
+        .collect();
+    for (score, place) in &mut ranked {
+        let name = place.path.strip_suffix('/').map(|path| path.rsplit('/').next().unwrap_or(path));
+        if name.is_some_and(|name| {
+            words_of(&spaced(name)).all(|word| words.iter().any(|asked| compared(asked) == word))
+        }) {
+            *score *= NAMED;
+        }
+    }
+    ranked.sort_by(|(one, first), (other, second)| {
+        other.total_cmp(one).then_with(|| first.path.len().cmp(&second.path.len()))
+    });
+    ranked
+}
+
+/// Maximum files and folders in a lead.
+const PLACES: usize = 5;
+
+/// Maximum folders in a list of all.
+const FOLDERS: usize = 14;
+
+/// Answers with the files and folders for the subject, or with all top folders if the question names no subject.
+pub(super) fn answer(
+    workspace: &Workspace,
+    described: &[Described],
+    ranked: &[Ranked<'_>],
+    asked: &Asked,
+) -> (String, Vec<Finding>) {
+    let line = |place: &Described| {
+        let files =
+            if place.path.ends_with('/') { format!(" ({} files)", place.files) } else { String::new() };
+        let what =
+            if place.description.is_empty() { String::new() } else { format!(": {}", place.description) };
+        format!("- `{}`{files}{what}", place.path)
+    };
+    let shown = |place: &Described| Finding {
+        kind: FindingKind::Text,
+        place: Place::File { path: place.file.clone() },
+        start: place.start,
+        end: place.end,
+        excerpt: excerpt(workspace, place),
+        symbol: None,
+        score: 1.0,
+        why: if place.path == place.file {
+            "about this subject".to_owned()
+        } else {
+            format!("about `{}`", place.path)
+        },
+    };
+    let found = about(described, &asked.words);
+    if found.is_empty() {
+        let folders = top_folders(described, FOLDERS);
+        let findings = folders.iter().filter(|place| !place.description.is_empty()).take(FINDINGS);
+        return (
+            folders.iter().map(|place| line(place)).collect::<Vec<_>>().join("\n"),
+            findings.map(|place| shown(place)).collect(),
+        );
+    }
+    let best = found[0].0;
+    let found: Vec<&Described> = found
+        .iter()
+        .take_while(|(score, _)| *score >= best * 0.5)
+        .take(PLACES)
+        .map(|(_, place)| *place)
+        .collect();
+    let mut lines: Vec<String> = found.iter().map(|place| line(place)).collect();
+    let mut findings: Vec<Finding> = found.iter().map(|place| shown(place)).take(FINDINGS).collect();
+    if asked.topic == Topic::Extend {
+        // Guides say how.
+        let (quoted, evidence) = quotes(&ranked[..ranked.len().min(2)], asked);
+        lines.push(quoted);
+        findings.splice(1.min(findings.len()).., evidence);
+    }
+    (lines.join("\n"), findings)
+}
+
+/// Returns the lines of a file or folder that say what it is for.
+fn excerpt(workspace: &Workspace, place: &Described) -> String {
+    let text = text(workspace, Path::new(&place.file)).unwrap_or_default();
+    let length = (place.end + 1).saturating_sub(place.start) as usize;
+    let lines: Vec<&str> = text.lines().skip(place.start.saturating_sub(1) as usize).take(length).collect();
+    clipped(&lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comment_about_a_file_is_found_behind_licence_and_imports() {
+        for (text, expected) in [
+            (
+                "// Copyright 2020 Me\n// Licensed\n\n#include <a.h>\n\n/*\n * Grid data. This is the basic structure.\n */\n",
+                "Grid data.",
+            ),
+            ("//! Reads the log. Every line is one record.\n\nuse std::io;\n", "Reads the log."),
+            (
+                "#!/usr/bin/env python\n# -*- coding: utf-8 -*-\n\"\"\"Support for skipping tests.\"\"\"\nimport os\n",
+                "Support for skipping tests.",
+            ),
+            ("/**\n * Parses HTML into a tree.\n */\npackage org.x;\n", "Parses HTML into a tree."),
+            (
+                "# frozen_string_literal: true\n\nmodule A\n  # The CLI is a class that runs commands.\n  class CLI\n",
+                "The CLI is a class that runs commands.",
+            ),
+            ("int x;\n", ""),
+        ] {
+            assert_eq!(file("a.c", text).description, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn subject_finds_its_file() {
+        let files = [
+            file("grid.c", "/* Grid data: the contents of each cell of a screen. */\n"),
+            file("screen-write.c", "void\nscreen_write_cell(int x)\n{}\n"),
+            file(
+                "options-table.c",
+                "/* This file has a table with all options and their default values. */\n",
+            ),
+        ];
+        let words = |text: &str| stems(text);
+        assert_eq!(about(&files, &words("contents screen cell"))[0].1.path, "grid.c");
+        assert_eq!(about(&files, &words("options defaults list"))[0].1.path, "options-table.c");
+        assert!(about(&files, &words("kubernetes")).is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_file_is_described(text in "(?s)([/*#\"'=\\-\n {}()]|fn |def |licence|é|文){0,80}") {
+            let place = file("a/b.rs", &text);
+            proptest::prop_assert!(place.start <= place.end);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Ranks the passages of a project's documents for a question.
+
+use super::{
+    documents::{Command, Passage},
+    sources::Source,
+    topics::{self, Asked, Topic},
+};
+use openagents_core::{
+    terms::Language,
+    text::{cut_at_word, one_line},
+};
+use regex::Regex;
+use std::{collections::HashMap, sync::LazyLock};
+
+/// A passage with its score, the commands in it that answer, and its best lines.
+#[derive(Debug)]
+pub(super) struct Ranked<'a> {
+    pub(super) passage: &'a Passage,
+    pub(super) score: f32,
+    pub(super) commands: Vec<&'a Command>,
+    pub(super) quote: String,
+}
+
+/// Maximum characters of a quotation.
+const QUOTE: usize = 360;
+
+/// Returns the passages with words of the question or its topic, best first.
+pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked) -> Vec<Ranked<'a>> {
+    let Some(profile) = topics::profile(asked.topic) else { return Vec::new() };
+    let command = Regex::new(profile.command).ok().filter(|_| !profile.command.is_empty());
+    let words: Vec<(String, f32)> = asked
+        .others
+        .iter()
+        .map(|word| (word.clone(), 1.6))
+        .chain(profile.asks().map(|word| (word.to_owned(), 1.0)))
+        .chain(profile.near.split('|').map(|word| (word.to_owned(), 0.25)))
+        .collect();
+    let stemmed: Vec<(Vec<String>, Vec<String>)> = passages
+        .iter()
+        .map(|passage| {
+            (stems(&format!("{} {}", passage.heading, path_words(&passage.path))), stems(&passage.text))
+        })
+        .collect();
+    let rarity = rarity(&stemmed, &words);
+    let average =
+        stemmed.iter().map(|(_, text)| text.len()).sum::<usize>() as f32 / stemmed.len().max(1) as f32;
+    let mut ranked: Vec<Ranked<'a>> = passages
+        .iter()
+        .zip(&stemmed)
+        .filter_map(|(passage, (heading, text))| {
+            let length = 0.4 + 0.6 * text.len() as f32 / average.max(1.0);
+            let mut score = 0.0;
+            for ((word, weight), rare) in words.iter().zip(&rarity) {
+                let in_heading = heading.iter().filter(|other| *other == word).count().min(2) as f32;
+                let in_text = text.iter().filter(|other| *other == word).count() as f32;
+                let found = 2.5 * in_heading + in_text / length;
+                score += weight * rare * found * 2.2 / (found + 1.2);
+            }
+            let commands: Vec<&Command> = passage
+                .commands
+                .iter()
+                .filter(|found| {
+                    command.as_ref().is_some_and(|command| command.is_match(&found.text))
+                        && fits(asked.topic, &found.text)
+                        && !installs_release(&found.text)
+                })
+                .collect();
+            if !commands.is_empty() {
+                score += 2.0;
+            }
+            score *= prior(asked.topic, passage.source) * nearness(&passage.path);
+            (score > 0.3).then(|| Ranked { passage, score, commands, quote: quote(passage, &words) })
+        })
+        .collect();
+    ranked.sort_by(|one, other| other.score.total_cmp(&one.score));
+    // A manual is about using the project: its commands are those of a user.
+    let by_developers =
+        |ranked: &Ranked<'_>| ranked.passage.source != Source::Manual && !ranked.commands.is_empty();
+    if command.is_some() && ranked.iter().any(by_developers) {
+        ranked.retain(|ranked| ranked.passage.source != Source::Manual || ranked.commands.is_empty());
+    }
+    ranked
+}
+
+/// Returns whether a command that matches a topic is not of another one: `cargo build --tests` builds.
+fn fits(topic: Topic, command: &str) -> bool {
+    match topic {
+        Topic::TestOne => {
+            command.contains(['/', '.', ':', '<', '-']) && command.split_whitespace().count() > 1
+        }
+        Topic::Build => !command.contains("apt-get") || command.contains("build"),
+        _ => true,
+    }
+}
+
+/// Returns whether a command installs a published package: what users of the project do, not its developers.
+fn installs_release(command: &str) -> bool {
+    static PACKAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"\b(?:(?:npm|pnpm|bun) (?:i|install|add) (?:--?[\w-]+ )*[@\w][\w./@-]*|yarn (?:global )?add|pip(?:x|3)? install (?:-U |--upgrade |--user )*[\w]+[\w.=<>*-]*|gem install|cargo install \w+|brew|apt|apt-get|dnf|yum|pacman|choco|scoop|winget|conda|mamba|port install|pkg|apk|zypper|emerge|nix-env|snap|go get|go install \w+|composer (?:global )?require|docker (?:pull|run))(?:\s|$)",
+        )
+        .ok()
+    });
+    PACKAGE.as_ref().is_some_and(|package| package.is_match(command))
+}
+
+/// How far a kind of document is trusted on a topic.
+fn prior(topic: Topic, source: Source) -> f32 {
+    use Source::{Changes, Ci, Guide, Licence, Lint, Manifest, Manual, Readme, Tasks, Version};
+    match (topic, source) {
+        (_, Changes) => 0.25,
+        (_, Licence | Version) => 0.2,
+        (Topic::Lint, Lint) => 1.1,
+        (_, Lint) => 0.3,
+        (Topic::Build, Guide | Readme) => 1.1,
+        (Topic::Test | Topic::TestOne | Topic::Lint, Guide) => 1.3,
+        (Topic::Test | Topic::Lint, Ci | Tasks) => 0.9,
+        (Topic::TestOne, Ci) => 0.4,
+        (Topic::Build | Topic::Run, Tasks) => 0.9,
+        (Topic::Build, Ci) => 0.6,
+        // A manual is about using the project.
+        (Topic::Build | Topic::Test | Topic::TestOne | Topic::Lint | Topic::Run, Manual) => 0.35,
+        (Topic::Release, Manifest) => 0.6,
+        (
+            Topic::Layout | Topic::Extend | Topic::Configuration | Topic::Documentation,
+            Ci | Manifest | Tasks,
+        ) => 0.4,
+        (_, Guide) => 1.1,
+        (_, Readme) => 1.0,
+        (_, Manual) => 0.8,
+        (_, Tasks) => 0.7,
+        (_, Manifest) => 0.5,
+        (_, Ci) => 0.5,
+    }
+}
+
+/// Documents at the root are about the whole project, those further down about parts.
+fn nearness(path: &str) -> f32 {
+    let lower = path.to_lowercase();
+    let depth = lower.matches('/').count();
+    let is_aside = ["test", "example", "fixture", "vendor", "template", "benchmark"]
+        .iter()
+        .any(|part| lower.split('/').rev().skip(1).any(|folder| folder.starts_with(part)));
+    let depth = match depth {
+        0 => 1.0,
+        1 => 0.9,
+        2 => 0.75,
+        _ => 0.6,
+    };
+    if is_aside { depth * 0.3 } else { depth }
+}
+
+/// Returns the lines of a passage with the most words of the question, and those that follow the best one.
+fn quote(passage: &Passage, words: &[(String, f32)]) -> String {
+    let lines: Vec<&str> =
+        passage.text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).collect();
+    let worth = |line: &str| {
+        let stems = stems(line);
+        words.iter().filter(|(word, _)| stems.contains(word)).map(|(_, weight)| *weight).sum::<f32>()
+    };
+    let from = if lines.len() > 6 {
+        let best = lines.windows(3).enumerate().max_by(|(_, one), (_, other)| {
+            let sum = |window: &[&str]| window.iter().map(|line| worth(line)).sum::<f32>();
+            sum(one).total_cmp(&sum(other))
+        });
+        best.map_or(0, |(at, _)| at)
+    } else {
+        0
+    };
+    let text = lines[from..].iter().take(6).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    cut_at_word(&one_line(&text), QUOTE)
+}
+
+/// Returns the inverse document frequency of each word.
+fn rarity(stemmed: &[(Vec<String>, Vec<String>)], words: &[(String, f32)]) -> Vec<f32> {
+    let mut counts: HashMap<&str, f32> = HashMap::new();
+    for (heading, text) in stemmed {
+        for (word, _) in words {
+            if heading.contains(word) || text.contains(word) {
+                *counts.entry(word).or_default() += 1.0;
+            }
+        }
+    }
+    let all = stemmed.len() as f32;
+    let rarity = |(word, _): &(String, f32)| {
+        let with = counts.get(word.as_str()).copied().unwrap_or_default();
+        ((all - with + 0.5) / (with + 0.5) + 1.0).ln().min(4.0)
+    };
+    words.iter().map(rarity).collect()
+}
+
+fn path_words(path: &str) -> String {
+    path.replace(['/', '-', '_', '.'], " ")
+}
+
+/// Returns the stems of the words of a text; names from code in their parts.
+pub(super) fn stems(text: &str) -> Vec<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1 && word.len() < 40);
+    words.map(|word| Language::English.stem(&word.to_lowercase())).collect()
+}
