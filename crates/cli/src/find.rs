@@ -41,7 +41,10 @@ fn show(findings: &Findings, question: &str) -> anyhow::Result<()> {
         output::line(format_args!("No file mentions {}. Closest:\n", output::printable(&words)))?;
     }
     if let Some(lead) = &findings.lead {
-        output::line(format_args!("{}\n", output::printable(lead)))?;
+        for line in lead.lines() {
+            output::line(output::printable(line))?;
+        }
+        output::line("")?;
     }
     for finding in &findings.findings {
         show_one(finding)?;

@@ -5,6 +5,7 @@ use super::{
     documents::Passage,
     evidence::{FINDINGS, beginning, clipped, finding},
     files::{is_code, text},
+    places,
     sources::Source,
     topics::{Asked, Topic},
 };
@@ -270,8 +271,10 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
         .into_iter()
         .take(2)
         .filter_map(|path| {
-            let finding = beginning(workspace, path, "the public entry of the library".to_owned())?;
-            let exports = exports(&text(workspace, Path::new(path))?);
+            let text = text(workspace, Path::new(path))?;
+            let finding =
+                places::finding(workspace, &places::file(path, &text), "the public entry of the library");
+            let exports = exports(&text);
             let exports: Vec<String> = exports.iter().map(|name| format!("`{name}`")).collect();
             let exposes = if exports.is_empty() {
                 String::new()

@@ -33,6 +33,8 @@ const HEAD: usize = 96 << 10;
 const COMMENT_LINES: usize = 120;
 /// Maximum indentation of a comment about a file; those further in are about single lines.
 const OUTER: usize = 2;
+/// Maximum lines of a comment that are shown.
+const SHOWN: usize = 24;
 /// Maximum characters of a description.
 const DESCRIPTION: usize = 200;
 /// Maximum names in a folder that stand for a description.
@@ -78,7 +80,7 @@ pub(super) fn describe(workspace: &Workspace, paths: &[String], budget: &Budget)
     described
 }
 
-fn file(path: &str, text: &str) -> Described {
+pub(super) fn file(path: &str, text: &str) -> Described {
     let text = prefix(text, HEAD);
     let lines: Vec<&str> = text.lines().collect();
     let comment = comment(&lines);
@@ -171,11 +173,13 @@ fn comment(lines: &[&str]) -> Option<(usize, usize, String)> {
             at += 1;
             continue;
         };
-        let words: Vec<&str> = lines[at..at + length].iter().map(|line| bare(line)).collect();
+        let words = lines[at..at + length].iter().map(|line| bare(line));
+        // A heading repeats the name.
+        let words: Vec<&str> = words.filter(|line| !line.starts_with('#')).collect();
         let text = one_line(words.join("\n").split("@author").next().unwrap_or_default());
         if is_prose(&text) {
             let sentence = text.split_inclusive(". ").next().unwrap_or(&text);
-            return Some((at, at + length, cut_at_word(sentence.trim(), DESCRIPTION)));
+            return Some((at, at + length.min(SHOWN), cut_at_word(sentence.trim(), DESCRIPTION)));
         }
         at += length;
     }
@@ -472,19 +476,12 @@ pub(super) fn answer(
             if place.description.is_empty() { String::new() } else { format!(": {}", place.description) };
         format!("- `{}`{files}{what}", place.path)
     };
-    let shown = |place: &Described| Finding {
-        kind: FindingKind::Text,
-        place: Place::File { path: place.file.clone() },
-        start: place.start,
-        end: place.end,
-        excerpt: excerpt(workspace, place),
-        symbol: None,
-        score: 1.0,
-        why: if place.path == place.file {
-            "about this subject".to_owned()
-        } else {
-            format!("about `{}`", place.path)
-        },
+    let shown = |place: &Described| {
+        let why = match place.path == place.file {
+            true => "about this subject".to_owned(),
+            false => format!("about `{}`", place.path),
+        };
+        finding(workspace, place, &why)
     };
     let found = about(described, &asked.words);
     if found.is_empty() {
@@ -513,12 +510,21 @@ pub(super) fn answer(
     (lines.join("\n"), findings)
 }
 
-/// Returns the lines of a file or folder that say what it is for.
-fn excerpt(workspace: &Workspace, place: &Described) -> String {
+/// Returns a finding with the lines of a file or folder that say what it is for.
+pub(super) fn finding(workspace: &Workspace, place: &Described, why: &str) -> Finding {
     let text = text(workspace, Path::new(&place.file)).unwrap_or_default();
     let length = (place.end + 1).saturating_sub(place.start) as usize;
     let lines: Vec<&str> = text.lines().skip(place.start.saturating_sub(1) as usize).take(length).collect();
-    clipped(&lines.join("\n"))
+    Finding {
+        kind: FindingKind::Text,
+        place: Place::File { path: place.file.clone() },
+        start: place.start,
+        end: place.end,
+        excerpt: clipped(&lines.join("\n")),
+        symbol: None,
+        score: 1.0,
+        why: why.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -542,6 +548,7 @@ mod tests {
                 "# frozen_string_literal: true\n\nmodule A\n  # The CLI is a class that runs commands.\n  class CLI\n",
                 "The CLI is a class that runs commands.",
             ),
+            ("//! # reqwest\n//!\n//! A client for HTTP.\n", "A client for HTTP."),
             ("int x;\n", ""),
         ] {
             assert_eq!(file("a.c", text).description, expected, "{text}");

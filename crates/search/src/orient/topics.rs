@@ -155,7 +155,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         topic: Topic::Layout,
-        asks: "folder|directori|kept|keep|live|layout|organ|structur|insid|contain|place|architectur|where|crate|packag|modul|file",
+        asks: "folder|directori|kept|keep|live|layout|organ|organis|structur|insid|contain|place|architectur|where|crate|packag|modul|file",
         near: "what|which|code|implement|part|go|put|sourc|find|hold|for",
         command: "",
     },
@@ -184,7 +184,7 @@ const QUESTION_WORDS: &str = "\
 /// Words that ask for a place and say nothing about what is there.
 const PLACE_WORDS: &str = "\
     folder|directori|kept|keep|live|insid|contain|place|part|go|put|hold|holds|sourc|defin|declar|written|write|implement|locat|list|\
-    read|enter|set|besid|itself|want|would|file|modul|packag|code|differ|kind|divid|sort|organ|structur";
+    read|enter|set|besid|itself|want|would|file|modul|packag|code|differ|kind|divid|sort|organ|organis|structur";
 
 /// "What is this?" and its like in six languages.
 static PURPOSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -342,7 +342,7 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         }
         Topic::Layout => {
             has(
-                "folder|directori|layout|organ|structur|architectur|crate|packag|modul|file|divid|divis|depart|compon|part|sort",
+                "folder|directori|layout|organ|organis|structur|architectur|crate|packag|modul|file|divid|divis|depart|compon|part|sort",
             ) && !has("instal|releas")
         }
         Topic::Extend => {
