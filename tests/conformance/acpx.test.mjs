@@ -37,7 +37,7 @@ const updates = ({ frames }, kind) =>
 test('answers a question by what it finds', async () => {
   const ended = await acpx('exec', 'What does this project do?');
   assert.equal(ended.code, 0, ended.err);
-  assert.match(updates(ended, 'agent_message_chunk').at(-1).content.text, /^\*\*Found:\*\*\n- `README\.md:/);
+  assert.match(updates(ended, 'agent_message_chunk').at(-1).content.text, /^[^*\n]+ \(`README\.md:\d+/);
   assert.equal(ended.frames.findLast(({ result }) => result?.stopReason).result.stopReason, 'end_turn');
 });
 

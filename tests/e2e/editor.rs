@@ -67,7 +67,10 @@ fn talk(env: &TestEnv) -> Result<()> {
     assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
     let text =
         |frame: &Value| frame["params"]["update"]["content"]["text"].as_str().unwrap_or_default().to_owned();
-    let found = before.iter().map(text).any(|text| text.starts_with("**Found:**\n- `README.md:"));
+    let found = before
+        .iter()
+        .map(text)
+        .any(|text| text.starts_with("A small project.") && text.contains("`README.md:3`"));
     assert!(found, "{before:?}");
     // An editor that closes the pipe wants the agent to exit.
     drop(editor.input.take());

@@ -80,12 +80,15 @@ impl Findings {
     /// Returns the message in Markdown: `**Found:**` and up to five lines, or a hint.
     pub fn message(&self, question: &str) -> String {
         if let Some(lead) = &self.lead {
-            let more = self
-                .findings
-                .iter()
-                .filter(|finding| !lead.contains(&code_span(finding.path().unwrap_or_default())));
-            let more: Vec<String> =
-                more.take(MORE).map(|finding| format!("\n- {}", finding.line())).collect();
+            // Places that the lead names are not repeated.
+            let is_named = |finding: &&Finding| {
+                let path = finding.path().map(code_span);
+                path.is_some_and(|path| {
+                    lead.contains(&format!("`{path}`")) || lead.contains(&format!("`{path}:"))
+                })
+            };
+            let more = self.findings.iter().filter(|finding| !is_named(finding)).take(MORE);
+            let more: Vec<String> = more.map(|finding| format!("\n- {}", finding.line())).collect();
             let heading = if more.is_empty() { "" } else { "\n\n**Found:**" };
             return format!("{lead}{heading}{}", more.concat());
         }
@@ -182,6 +185,16 @@ mod tests {
             text.starts_with("**Found:** no file mentions “kubernetes” or “helm”; closest:\n- `src"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn message_begins_with_lead_and_lists_other_places() {
+        let mut findings =
+            Findings { lead: Some("Starts in `src/main.rs:3`.".to_owned()), ..Findings::default() };
+        assert_eq!(findings.message("Where?"), "Starts in `src/main.rs:3`.");
+        findings.findings = vec![finding("src/main.rs", "begins"), finding("main.rs", "is another")];
+        let expected = "Starts in `src/main.rs:3`.\n\n**Found:**\n- `main.rs:12-40` Policy: is another";
+        assert_eq!(findings.message("Where?"), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finds the places in a workspace that answer a question, without a model, network access or an index: every question
-//! reads the workspace once, like ripgrep, and ranks the result.
+//! reads the workspace, like ripgrep, and ranks the result. A question about the project as a whole is answered in words
+//! as well: see [`crate::orient`].
 //!
 //! `question → FindQuery → scan (all files) → rank (the best files, in chunks) → select → findings`
 
@@ -166,6 +167,7 @@ fn oriented(orientation: Orientation, found: Findings) -> Findings {
         lead: Some(orientation.lead).filter(|lead| !lead.is_empty()),
         findings,
         truncated: found.truncated || orientation.truncated,
+        missing: if orientation.is_about_code { found.missing } else { Vec::new() },
         ..Findings::default()
     }
 }
@@ -185,6 +187,7 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
             }
         }
     }
+    all.lead = answers.iter().find_map(|answer| answer.lead.clone());
     if all.findings.is_empty() {
         all.hint = answers.into_iter().find_map(|answer| answer.hint);
     }

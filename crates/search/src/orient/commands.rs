@@ -1,4 +1,4 @@
-//! The commands that documents contain, as a user types them.
+//! The commands that documents contain: as a user types them, and what they run.
 
 use super::sources::Source;
 use openagents_core::text::is_listed;
@@ -8,9 +8,29 @@ use std::sync::LazyLock;
 pub(super) static TARGET: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^([A-Za-z][\w.-]*)(?: [\w.-]+)*\s*:(?:[^=]|$)").ok());
 
-/// Returns the commands in the lines of a part of a document, each with the index of its line. `name` is the file's name in
+/// A command in a part of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Index of the line in the part.
+    pub(super) at: usize,
+    pub(super) text: String,
+    /// What a task runs, if that is known.
+    pub(super) runs: Option<String>,
+}
+
+impl Found {
+    fn new(at: usize, text: impl Into<String>) -> Self {
+        Self { at, text: text.into(), runs: None }
+    }
+
+    fn that_runs(self, runs: &str) -> Self {
+        Self { runs: Some(runs.trim().to_owned()).filter(|runs| !runs.is_empty()), ..self }
+    }
+}
+
+/// Returns the commands in the lines of a part of a document. `name` is the file's name in
 /// lower case, `heading` the part's.
-pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -> Vec<(usize, String)> {
+pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -> Vec<Found> {
     match source {
         Source::Ci => ci_commands(own),
         Source::Tasks if name.contains("makefile") || name == "justfile" || name.ends_with(".mk") => {
@@ -25,55 +45,52 @@ pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -
             defined_commands(own, RAKE_TASK.as_ref(), "rake")
         }
         Source::Tasks if name == "noxfile.py" => defined_commands(own, NOX_SESSION.as_ref(), "nox -s"),
-        Source::Guide | Source::Readme | Source::Manual => prose_commands(own),
+        Source::Guide | Source::Readme | Source::Manual => prose_commands(own, name.ends_with(".rst")),
         _ => Vec::new(),
     }
 }
 
-fn target_commands(lines: &[&str], program: &str) -> Vec<(usize, String)> {
+fn target_commands(lines: &[&str], program: &str) -> Vec<Found> {
     let mut found = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         if let Some(name) =
             TARGET.as_ref().and_then(|target| target.captures(line)).and_then(|found| found.get(1))
         {
-            found.push((at, format!("{program} {}", name.as_str())));
+            found.push(Found::new(at, format!("{program} {}", name.as_str())));
         } else if line.starts_with(['\t', ' ']) && !line.trim().is_empty() {
-            found.push((at, line.trim().trim_start_matches(['@', '-']).to_owned()));
+            found.push(Found::new(at, line.trim().trim_start_matches(['@', '-'])));
         }
     }
     found
 }
 
-fn script_commands(lines: &[&str], heading: &str, runner: &str) -> Vec<(usize, String)> {
+fn script_commands(lines: &[&str], heading: &str, runner: &str) -> Vec<Found> {
     if heading != "scripts" {
         return Vec::new();
     }
-    let members = lines.iter().enumerate().skip(1);
+    let members = lines.iter().enumerate();
     let script = |(at, line): (usize, &&str)| {
-        let mut quoted = line.split('"').skip(1);
-        let name = quoted.next()?;
-        let body =
-            line.split_once(':')?.1.trim().trim_end_matches(',').trim_matches('"').replace("\\\"", "\"");
-        let called = if runner == "npm run" && matches!(name, "test" | "start") {
-            format!("npm {name}")
-        } else {
-            format!("{runner} {name}")
-        };
-        Some((at, format!("{called}  ({body})")))
+        let (name, rest) = line.trim_start().strip_prefix('"')?.split_once('"')?;
+        let body = rest.trim_start().strip_prefix(':')?.trim().trim_end_matches(',');
+        let body = unquoted(body).replace("\\\"", "\"");
+        let is_known = runner == "npm run" && matches!(name, "test" | "start");
+        let called = if is_known { format!("npm {name}") } else { format!("{runner} {name}") };
+        // The heading itself begins an object.
+        (!body.starts_with('{')).then(|| Found::new(at, called).that_runs(&body))
     };
     members.filter_map(script).collect()
 }
 
-fn tox_commands(lines: &[&str], heading: &str) -> Vec<(usize, String)> {
+fn tox_commands(lines: &[&str], heading: &str) -> Vec<Found> {
     let name = heading.strip_prefix("testenv").map(|rest| rest.trim_start_matches(':'));
     let mut found = Vec::new();
     if let Some(name) = name {
-        found.push((0, if name.is_empty() { "tox".to_owned() } else { format!("tox -e {name}") }));
+        found.push(Found::new(0, if name.is_empty() { "tox".to_owned() } else { format!("tox -e {name}") }));
         let body = lines.iter().enumerate().skip_while(|(_, line)| !line.starts_with("commands"));
         found.extend(
             body.take(12)
                 .filter(|(_, line)| line.starts_with([' ', '\t']))
-                .map(|(at, line)| (at, line.trim().to_owned())),
+                .map(|(at, line)| Found::new(at, line.trim())),
         );
     }
     found
@@ -85,21 +102,23 @@ static RAKE_TASK: LazyLock<Option<Regex>> =
 static NOX_SESSION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^def (\w+)\(session(.*)").ok());
 
 /// Returns a command for each task that a pattern finds: its name is the first group, what it does the second.
-fn defined_commands(lines: &[&str], pattern: Option<&Regex>, program: &str) -> Vec<(usize, String)> {
+fn defined_commands(lines: &[&str], pattern: Option<&Regex>, program: &str) -> Vec<Found> {
     let lines = lines.iter().enumerate();
     let found = lines.filter_map(|(at, line)| Some((at, pattern?.captures(line)?)));
     found
-        .map(|(at, found)| match (&found[1], found[2].trim_matches([':', ' ', '=', '>', '(', ')'])) {
-            ("default", body) if program == "rake" => (at, format!("rake  ({body})")),
-            (name, "" | "do") => (at, format!("{program} {name}")),
-            (name, body) if program == "rake" => (at, format!("{program} {name}  ({body})")),
-            (name, _) => (at, format!("{program} {name}")),
+        .map(|(at, found)| {
+            let body = found[2].trim_matches([':', ' ', '=', '>', '(', ')']);
+            let body = if body == "do" || program != "rake" { "" } else { body };
+            match &found[1] {
+                "default" if program == "rake" => Found::new(at, program).that_runs(body),
+                name => Found::new(at, format!("{program} {name}")).that_runs(body),
+            }
         })
         .collect()
 }
 
 /// Returns the commands of `run:` and `script:` steps.
-fn ci_commands(lines: &[&str]) -> Vec<(usize, String)> {
+fn ci_commands(lines: &[&str]) -> Vec<Found> {
     let mut found = Vec::new();
     let mut block: Option<usize> = None;
     for (at, line) in lines.iter().enumerate() {
@@ -116,7 +135,7 @@ fn ci_commands(lines: &[&str]) -> Vec<(usize, String)> {
                     .trim_matches(['"', '\'']);
                 let is_setting = command.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
                 if !command.starts_with('#') && !is_setting {
-                    found.push((at, command.to_owned()));
+                    found.push(Found::new(at, command));
                 }
                 continue;
             }
@@ -136,12 +155,22 @@ fn ci_commands(lines: &[&str]) -> Vec<(usize, String)> {
             if let Some(rest) = item.strip_prefix(key) {
                 match rest.trim() {
                     "" | "|" | ">" | "|-" | ">-" | "|+" => block = Some(indent),
-                    command => found.push((at, command.trim_matches(['"', '\'']).to_owned())),
+                    command => found.push(Found::new(at, unquoted(command))),
                 }
             }
         }
     }
     found
+}
+
+/// Returns a text without a pair of quotes around it.
+fn unquoted(text: &str) -> &str {
+    let text = text.trim();
+    let within =
+        |quote: char| text.strip_prefix(quote)?.strip_suffix(quote).filter(|inner| !inner.contains(quote));
+    // Escaped quotes inside belong to the text.
+    let json = || text.strip_prefix('"')?.strip_suffix('"').filter(|inner| inner.contains("\\\""));
+    within('"').or_else(|| within('\'')).or_else(json).unwrap_or(text)
 }
 
 static INLINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"``?([^`\n]+)``?").ok());
@@ -166,7 +195,7 @@ pub(super) fn is_command(line: &str) -> bool {
 }
 
 /// Returns the commands in code blocks, and those in the text that have arguments.
-fn prose_commands(lines: &[&str]) -> Vec<(usize, String)> {
+fn prose_commands(lines: &[&str], is_rst: bool) -> Vec<Found> {
     let mut found = Vec::new();
     let (mut in_code, mut is_shell) = (false, true);
     for (at, line) in lines.iter().enumerate() {
@@ -181,16 +210,15 @@ fn prose_commands(lines: &[&str]) -> Vec<(usize, String)> {
                 );
             continue;
         }
-        let is_indented = line.starts_with("    ")
-            || line.starts_with('\t')
-            || line.starts_with("  $")
-            || line.starts_with("   ");
+        // Code in reStructuredText is indented by three spaces; in Markdown these continue a list.
+        let is_indented =
+            line.starts_with("    ") || line.starts_with('\t') || is_rst && line.starts_with("   ");
         let is_prompt = trimmed.starts_with("$ ") || trimmed.starts_with("% ");
         if (in_code && is_shell || !in_code && is_indented) && (is_prompt || is_command(trimmed)) || is_prompt
         {
             let command = trimmed.trim_start_matches(['$', '%']).trim();
             let command = command.split(" # ").next().unwrap_or(command).trim();
-            found.push((at, command.trim_end_matches('\\').trim().to_owned()));
+            found.push(Found::new(at, command.trim_end_matches('\\').trim()));
         } else if !in_code {
             let inline = INLINE.as_ref().map(|inline| inline.captures_iter(line));
             for code in inline.into_iter().flatten().filter_map(|found| found.get(1)) {
@@ -198,7 +226,7 @@ fn prose_commands(lines: &[&str]) -> Vec<(usize, String)> {
                 if code.contains(' ') && is_command(code)
                     || matches!(code, "tox" | "make" | "pytest" | "pre-commit")
                 {
-                    found.push((at, code.to_owned()));
+                    found.push(Found::new(at, code));
                 }
             }
         }

@@ -1,12 +1,13 @@
 //! The documents that say how to work on a project, in passages: guides, CI, tasks, manifests.
 
 use super::{
-    commands::{self, TARGET},
+    commands::{self, Found, TARGET},
     sources::{Source, source},
 };
 use crate::repository;
 use openagents_core::{
     budget::Budget,
+    text::cut_at_word,
     walk,
     workspace::{Workspace, WorkspaceError},
 };
@@ -18,6 +19,9 @@ const DOCUMENTS: usize = 400;
 
 /// Maximum lines of a passage; longer sections are cut at a blank line.
 const LINES: usize = 40;
+
+/// Maximum characters of a heading.
+const TITLE: usize = 120;
 
 /// Maximum length of a command in characters; longer code is an example.
 const COMMAND: usize = 160;
@@ -42,6 +46,8 @@ pub(super) struct Passage {
 pub(super) struct Command {
     pub(super) line: u64,
     pub(super) text: String,
+    /// What a task runs, if that is known.
+    pub(super) runs: Option<String>,
 }
 
 /// The paths of a workspace, and its documents.
@@ -55,6 +61,16 @@ pub(super) struct Documents {
 }
 
 impl Documents {
+    /// Returns the passages of a kind of document.
+    pub(super) fn of(&self, source: Source) -> impl Iterator<Item = &Passage> {
+        self.passages.iter().filter(move |passage| passage.source == source)
+    }
+
+    /// Returns the passages of a kind of document at the root of the workspace.
+    pub(super) fn of_root(&self, source: Source) -> impl Iterator<Item = &Passage> {
+        self.of(source).filter(|passage| !passage.path.contains('/'))
+    }
+
     /// Lists the files of a workspace and reads its documents. Unreadable ones count as absent.
     pub(super) fn read(workspace: &Workspace, budget: &Budget) -> Self {
         let listed = Mutex::new(Vec::new());
@@ -65,13 +81,15 @@ impl Documents {
             }
         });
         let mut paths = listed.into_inner();
-        // Rules for ignored files and dot-folders hide CI and settings of linters from a walk of code.
+        // A walk of code skips hidden files, and so CI and the settings of linters.
         for folder in [".github/workflows", ".circleci", "."] {
             let entries = workspace.open_dir(Path::new(folder)).ok().and_then(|dir| dir.entries().ok());
             for entry in entries.into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = if folder == "." { name } else { format!("{folder}/{name}") };
-                if entry.file_type().is_ok_and(|kind| kind.is_file()) && source(&path).is_some() {
+                if entry.file_type().is_ok_and(|kind| kind.is_file())
+                    && matches!(source(&path), Some(Source::Ci | Source::Lint))
+                {
                     paths.push(path);
                 }
             }
@@ -148,8 +166,10 @@ fn passage(
     }
     let own = &lines[from..end];
     let found = commands::of_part(own, source, name, heading);
-    let commands = found.into_iter().filter(|(_, text)| text.chars().count() <= COMMAND);
-    let commands = commands.map(|(at, text)| Command { line: (from + at) as u64 + 1, text }).collect();
+    let commands = found.into_iter().filter(|found| found.text.chars().count() <= COMMAND);
+    let command =
+        |found: Found| Command { line: (from + found.at) as u64 + 1, text: found.text, runs: found.runs };
+    let commands = commands.map(command).collect();
     Passage {
         path: path.to_owned(),
         start: from as u64 + 1,
@@ -201,7 +221,7 @@ fn headings(lines: &[&str]) -> Parts {
             continue;
         };
         above.retain(|(other, _)| *other < level);
-        above.push((level, title.to_owned()));
+        above.push((level, cut_at_word(title, TITLE)));
         let heading = above.iter().map(|(_, title)| title.as_str()).collect::<Vec<_>>().join(" › ");
         parts.push((at, heading));
     }
@@ -328,10 +348,10 @@ mod tests {
             commands(ci, ".github/workflows/ci.yml"),
             [(4, "cargo test".to_owned()), (7, "cargo fmt".to_owned()), (8, "cargo clippy".to_owned())]
         );
-        let package = "{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"vitest\",\n    \"lint\": \"eslint .\"\n  }\n}\n";
+        let package = "{\n  \"name\": \"x\",\n  \"scripts\": {\n    \"test\": \"vitest\",\n    \"lint\": \"eslint .\",\n    \"test:unit\": \"vitest -k \\\"fast\\\"\"\n  }\n}\n";
         assert_eq!(
             commands(package, "package.json"),
-            [(4, "npm test  (vitest)".to_owned()), (5, "npm run lint  (eslint .)".to_owned())]
+            [(4, "npm test".to_owned()), (5, "npm run lint".to_owned()), (6, "npm run test:unit".to_owned())]
         );
         assert_eq!(
             commands("all: a\n\n# Runs tests.\ntest:\n\t@go test ./...\n", "Makefile"),

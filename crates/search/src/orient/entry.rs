@@ -3,15 +3,16 @@
 use super::{
     documents::Documents,
     documents::Passage,
-    evidence::{FINDINGS, beginning, clipped, finding},
+    evidence::{Answer, Fact, beginning, clipped, finding},
     files::{is_code, text},
     places,
     sources::Source,
-    topics::{Asked, Topic},
 };
 use crate::repository::Repository;
 use openagents_core::{
+    text::clip,
     update::{Finding, FindingKind, Place},
+    visible::code_span,
     workspace::Workspace,
 };
 use regex::Regex;
@@ -19,6 +20,10 @@ use std::{path::Path, sync::LazyLock};
 
 /// Maximum files searched for a `main`.
 const FILES: usize = 400;
+/// Maximum scripts that a manifest declares.
+const SCRIPTS: usize = 8;
+/// Maximum places in an answer.
+const STARTS: usize = 6;
 /// Lines shown from a definition on.
 const LINES: usize = 24;
 
@@ -37,7 +42,7 @@ struct Start {
 }
 
 /// Returns the entries of programs and of the library, most likely first.
-pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> (String, Vec<Finding>) {
+pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> Answer {
     let mut starts = declared(workspace, documents);
     let named = names(workspace);
     starts.extend(mains(workspace, &documents.paths, &named));
@@ -50,8 +55,12 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> (String, Ve
         known.push(place);
         is_new
     });
-    let lines: Vec<String> = starts.iter().take(6).map(|start| format!("- {}", start.line)).collect();
-    (lines.join("\n"), starts.into_iter().take(FINDINGS).map(|start| start.finding).collect())
+    let mut answer = Answer::default();
+    for Start { line, finding } in starts.into_iter().take(STARTS) {
+        answer.facts.push(Fact::new(line));
+        answer.show(finding);
+    }
+    answer
 }
 
 /// Console scripts of Python, `bin` and `main` of packages, executables of gems.
@@ -72,12 +81,12 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
                 || passage.heading.ends_with("scripts")
                 || passage.text.contains("console_scripts"))
         {
-            for found in SCRIPT.iter().flat_map(|script| script.captures_iter(&passage.text)) {
+            for found in SCRIPT.iter().flat_map(|script| script.captures_iter(&passage.text)).take(SCRIPTS) {
                 let (command, module, function) = (&found[1], &found[2], &found[3]);
                 let target = module_file(&documents.paths, module);
                 let place = target.as_deref().and_then(|path| definition(workspace, path, function));
                 let shown = place.as_ref().map_or_else(|| module.to_owned(), |place| place.citation());
-                let line = format!("`{command}` calls `{function}` (`{shown}`)");
+                let line = format!("`{}` calls `{}` (`{shown}`)", code_span(command), code_span(function));
                 starts.extend(place.map(|finding| Start { finding, line }));
             }
         }
@@ -90,7 +99,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
                     let line = format!(
                         "`{}` of the package is `{}` (`{}`)",
                         &found[1],
-                        &found[2],
+                        code_span(&found[2]),
                         finding.citation()
                     );
                     starts.push(Start { finding, line });
@@ -104,7 +113,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
     });
     starts.extend(scripts.take(4).filter_map(|path| {
         let finding = beginning(workspace, path, "a program of the project".to_owned())?;
-        Some(Start { line: format!("the program `{path}`"), finding })
+        Some(Start { line: format!("the program `{}`", code_span(path)), finding })
     }));
     starts
 }
@@ -136,13 +145,14 @@ fn source_of(paths: &[String], built: &str) -> Option<String> {
 fn definition(workspace: &Workspace, path: &str, function: &str) -> Option<Finding> {
     let function = function.rsplit('.').next().unwrap_or(function);
     let text = text(workspace, Path::new(path))?;
-    let at = text.lines().position(|line| {
-        let line = line.trim_start();
-        ["def ", "class ", "async def "]
-            .iter()
-            .any(|start| line.strip_prefix(start).is_some_and(|rest| rest.starts_with(function)))
-    });
-    Some(span(path, &text, at.unwrap_or(0), Some(function.to_owned()), format!("defines `{function}`")))
+    let defines = |line: &str| {
+        let named =
+            ["def ", "class ", "async def "].iter().find_map(|start| line.trim_start().strip_prefix(start));
+        let rest = named.and_then(|named| named.strip_prefix(function));
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    let at = text.lines().position(defines)?;
+    Some(span(path, &text, at, Some(function.to_owned()), format!("defines `{function}`")))
 }
 
 fn span(path: &str, text: &str, at: usize, symbol: Option<String>, why: String) -> Finding {
@@ -212,18 +222,10 @@ fn example(documents: &Documents) -> Option<Start> {
             && passage.text.contains("```")
     };
     let passage = documents.passages.iter().find(is_example)?;
-    let finding = finding(passage, &Asked::about(Topic::Entry));
-    let code = passage
-        .text
-        .split("```")
-        .nth(1)?
-        .lines()
-        .skip(1)
-        .find(|line| line.contains(['(', '.']))?
-        .trim()
-        .replace('`', "'");
-    let line =
-        format!("an example in `{}`: `{}`", finding.citation(), openagents_core::text::clip(&code, 100));
+    let finding = finding(passage);
+    let code =
+        passage.text.split("```").nth(1)?.lines().skip(1).find(|line| line.contains(['(', '.']))?.trim();
+    let line = format!("an example in `{}`: `{}`", finding.citation(), code_span(&clip(code, 100)));
     Some(Start { finding, line })
 }
 
@@ -272,16 +274,18 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
         .take(2)
         .filter_map(|path| {
             let text = text(workspace, Path::new(path))?;
-            let finding =
-                places::finding(workspace, &places::file(path, &text), "the public entry of the library");
+            let finding = places::finding(workspace, &places::file(path, &text));
             let exports = exports(&text);
-            let exports: Vec<String> = exports.iter().map(|name| format!("`{name}`")).collect();
+            let exports: Vec<String> = exports.iter().map(|name| format!("`{}`", code_span(name))).collect();
             let exposes = if exports.is_empty() {
                 String::new()
             } else {
                 format!(", which exposes {}", exports.join(", "))
             };
-            Some(Start { line: format!("the library's public entry is `{path}`{exposes}"), finding })
+            Some(Start {
+                line: format!("the library's public entry is `{}`{exposes}", code_span(path)),
+                finding,
+            })
         })
         .collect()
 }

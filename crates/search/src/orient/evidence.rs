@@ -1,19 +1,93 @@
-//! Findings that show an answer.
+//! Answers: statements about a project, with the places that show them.
 
 use super::{
-    documents::Passage,
+    documents::{Command, Passage},
     files::{is_prologue, text},
-    topics::Asked,
 };
 use openagents_core::{
     text::{cut_at_word, one_line, prefix},
     update::{Finding, FindingKind, Place},
+    visible::{code_span, escaped},
     workspace::Workspace,
 };
 use std::path::Path;
 
-/// Maximum findings of an orientation.
+/// Maximum findings of an answer.
 pub(super) const FINDINGS: usize = 3;
+/// Maximum characters of a quoted line.
+const QUOTED: usize = 160;
+
+/// A statement about a project.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fact {
+    /// In Markdown.
+    text: String,
+    /// Where it says so: `Cargo.toml:3`.
+    place: Option<String>,
+}
+
+impl Fact {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), place: None }
+    }
+
+    /// A line of a passage, as it is; `at` is its index.
+    pub(super) fn quoted(passage: &Passage, at: usize, line: &str) -> Self {
+        let line = cut_at_word(&one_line(line), QUOTED);
+        Self::new(format!("`{}`", code_span(&line))).at(&passage.path, passage.start + at as u64)
+    }
+
+    /// A command with its place and the heading above it.
+    pub(super) fn command(passage: &Passage, command: &Command) -> Self {
+        let heading = passage.heading.rsplit(" › ").next().unwrap_or_default();
+        let heading = if heading.is_empty() { String::new() } else { format!(", {}", one_line(heading)) };
+        let runs =
+            command.runs.as_ref().map(|runs| format!(" runs `{}`", code_span(&cut_at_word(runs, QUOTED))));
+        let text = format!("`{}`{}{heading}", code_span(&command.text), runs.unwrap_or_default());
+        Self::new(text).at(&passage.path, command.line)
+    }
+
+    pub(super) fn at(self, path: &str, line: u64) -> Self {
+        self.within(path, line, line)
+    }
+
+    pub(super) fn within(self, path: &str, start: u64, end: u64) -> Self {
+        let lines = if end > start { format!("{start}-{end}") } else { start.to_string() };
+        Self { place: Some(format!("`{}:{lines}`", code_span(path))), ..self }
+    }
+
+    fn markdown(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{} ({place})", escaped(&self.text)),
+            None => escaped(&self.text).into_owned(),
+        }
+    }
+}
+
+/// Statements about a project, and the findings that show them, best first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) facts: Vec<Fact>,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Answer {
+    /// Adds a finding if there is room and it is new.
+    pub(super) fn show(&mut self, finding: Finding) {
+        let is_new = self.findings.iter().all(|known| known.citation() != finding.citation());
+        if is_new && self.findings.len() < FINDINGS {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Returns the facts in Markdown: one as a sentence, several as a list.
+    pub(super) fn lead(&self) -> String {
+        match self.facts.as_slice() {
+            [only] => only.markdown(),
+            facts => facts.iter().map(|fact| format!("- {}", fact.markdown())).collect::<Vec<_>>().join("\n"),
+        }
+    }
+}
 
 /// Returns the first lines of a file that are not a licence or imports.
 pub(super) fn beginning(workspace: &Workspace, path: &str, why: String) -> Option<Finding> {
@@ -33,10 +107,11 @@ pub(super) fn beginning(workspace: &Workspace, path: &str, why: String) -> Optio
     })
 }
 
-pub(super) fn finding(passage: &Passage, asked: &Asked) -> Finding {
-    let why = match (passage.heading.as_str(), asked.topic) {
-        ("", _) => "says how".to_owned(),
-        (heading, _) => cut_at_word(&one_line(heading), 120),
+/// Returns a finding with the whole passage; its heading is the reason.
+pub(super) fn finding(passage: &Passage) -> Finding {
+    let why = match passage.heading.as_str() {
+        "" => "says so".to_owned(),
+        heading => cut_at_word(&one_line(heading), 120),
     };
     Finding {
         kind: FindingKind::Text,

@@ -3,11 +3,11 @@
 use super::{
     commands::is_command,
     documents::{Documents, Passage},
-    evidence::{FINDINGS, finding},
-    files::{THREADS, is_code, language_of, text},
+    evidence::{Answer, Fact, finding},
+    files::{THREADS, is_code, language_of, line_count},
     rank::Ranked,
     sources::Source,
-    topics::{Asked, Topic},
+    topics::Asked,
 };
 use crate::repository::{self, Repository};
 use openagents_core::{
@@ -15,12 +15,11 @@ use openagents_core::{
     parallel,
     text::{cut_at_word, one_line},
     update::Finding,
+    visible::code_span,
     workspace::Workspace,
 };
 use regex::Regex;
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
-
-type Answer = (String, Vec<Finding>);
 
 /// Bytes of the README that say enough about a project.
 const ENOUGH: usize = 120;
@@ -28,38 +27,30 @@ const ENOUGH: usize = 120;
 /// The manifest's description and the README's first paragraphs.
 pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
     let repository = Repository::scan(workspace);
-    let declared = repository.description.as_ref().map(|description| repository::plain(&description.text));
-    let mut lines: Vec<String> = Vec::new();
-    let mut findings = Vec::new();
+    let mut answer = Answer::default();
+    let mut said = String::new();
     if let Some(path) = &repository.readme {
         let first = repository::introduction(workspace, path);
-        let passages =
-            documents.passages.iter().filter(|passage| passage.path == *path && passage.end >= first);
-        for passage in passages.take(2) {
+        let passages = documents.passages.iter();
+        for passage in passages.filter(|passage| passage.path == *path && passage.end >= first).take(2) {
             let start = passage.start.max(first);
             let text = repository::section(workspace, path, start, 12);
             let prose = cut_at_word(&one_line(&repository::plain(&text)), 500);
-            if !prose.is_empty() && lines.iter().map(String::len).sum::<usize>() < ENOUGH {
-                lines.push(format!("{prose} (`{path}:{start}-{}`)", passage.end));
-                findings.push(Finding {
-                    start,
-                    excerpt: text,
-                    ..finding(passage, &Asked::about(Topic::What))
-                });
+            if !prose.is_empty() && said.len() < ENOUGH {
+                said.push_str(&prose);
+                answer.facts.push(Fact::new(prose).within(path, start, passage.end.max(start)));
+                let end = start + (text.lines().count() as u64).saturating_sub(1);
+                answer.show(Finding { start, end, excerpt: text, ..finding(passage) });
             }
         }
     }
-    lines
-        .splice(0..0, declared.filter(|declared| lines.iter().all(|line| !line.contains(declared.as_str()))));
-    let described = documents.passages.iter().find(|passage| {
-        passage.source == Source::Manifest
-            && !passage.path.contains('/')
-            && passage.text.to_lowercase().contains("description")
-    });
-    if findings.len() < FINDINGS {
-        findings.extend(described.map(|passage| finding(passage, &Asked::about(Topic::What))));
-    }
-    (lines.join("\n\n"), findings)
+    let declared = repository.description.map(|description| repository::plain(&description.text));
+    answer.facts.splice(0..0, declared.filter(|declared| !said.contains(declared.as_str())).map(Fact::new));
+    let described = documents
+        .of_root(Source::Manifest)
+        .find(|passage| passage.text.to_lowercase().contains("description"));
+    described.map(finding).into_iter().for_each(|finding| answer.show(finding));
+    answer
 }
 
 /// Lines of a manifest that state the language's version.
@@ -78,7 +69,7 @@ static VERSIONS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The languages by lines, and the lines that name a version.
+/// The languages by files of code, and the lines that name a version.
 pub(super) fn language(documents: &Documents) -> Answer {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in documents.paths.iter().filter(|path| is_code(path)) {
@@ -88,7 +79,10 @@ pub(super) fn language(documents: &Documents) -> Answer {
     languages.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let names: Vec<String> =
         languages.iter().take(3).map(|(name, count)| format!("{name} ({count} files)")).collect();
-    let mut lines = vec![format!("Written in {}.", names.join(", "))];
+    let mut answer = Answer::default();
+    if !names.is_empty() {
+        answer.facts.push(Fact::new(format!("Written in {}.", names.join(", "))));
+    }
     let order = |source: Source| match source {
         Source::Manifest => 0,
         Source::Readme => 1,
@@ -102,36 +96,23 @@ pub(super) fn language(documents: &Documents) -> Answer {
         .filter(|passage| order(passage.source) < 4 && passage.path.matches('/').count() <= 2)
         .collect();
     passages.sort_by_key(|passage| (order(passage.source), passage.path.matches('/').count()));
-    let mut findings: Vec<Finding> = Vec::new();
     for passage in passages {
+        let pattern = if passage.source == Source::Manifest { &DECLARED } else { &VERSIONS };
         for (at, line) in passage.text.lines().enumerate() {
-            let pattern = if passage.source == Source::Manifest { &DECLARED } else { &VERSIONS };
-            if lines.len() < 9 && pattern.as_ref().is_some_and(|versions| versions.is_match(line)) {
-                lines.push(format!(
-                    "- {} (`{}:{}`)",
-                    cut_at_word(&one_line(line), 160),
-                    passage.path,
-                    passage.start + at as u64
-                ));
-                if findings.len() < FINDINGS
-                    && !findings
-                        .iter()
-                        .any(|known| known.path() == Some(&passage.path) && known.start == passage.start)
-                {
-                    findings.push(finding(passage, &Asked::about(Topic::Language)));
-                }
+            if answer.facts.len() < 9 && pattern.as_ref().is_some_and(|versions| versions.is_match(line)) {
+                answer.facts.push(Fact::quoted(passage, at, line));
+                answer.show(finding(passage));
             }
         }
     }
-    (lines.join("\n"), findings)
+    answer
 }
 
 /// Lines and files of code, by language.
 pub(super) fn size(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
     let paths: Vec<&String> = documents.paths.iter().filter(|path| language_of(path).is_some()).collect();
     let count = |(): &mut (), at: usize| -> Option<(usize, bool)> {
-        let text = text(workspace, Path::new(paths[at]))?;
-        Some((text.lines().count(), is_code(paths[at])))
+        Some((line_count(workspace, Path::new(paths[at]))?, is_code(paths[at])))
     };
     let counted = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), count);
     let mut by_language: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -147,52 +128,34 @@ pub(super) fn size(workspace: &Workspace, documents: &Documents, budget: &Budget
     }
     let mut languages: Vec<_> = by_language.into_iter().collect();
     languages.sort_by_key(|(_, (_, lines))| std::cmp::Reverse(*lines));
-    let each: Vec<String> = languages
-        .iter()
-        .take(5)
-        .map(|(name, (files, lines))| format!("- {name}: {lines} lines in {files} files"))
-        .collect();
-    let lead = format!(
-        "{lines} lines of code in {files} files, of which {own} lines are neither tests nor examples.\n{}",
-        each.join("\n")
+    let all = format!(
+        "{lines} lines of code in {files} files, of which {own} lines are neither tests nor examples."
     );
-    (lead, Vec::new())
+    let each = languages.iter().take(5);
+    let each =
+        each.map(|(name, (files, lines))| Fact::new(format!("{name}: {lines} lines in {files} files")));
+    Answer { facts: std::iter::once(Fact::new(all)).chain(each).collect(), findings: Vec::new() }
 }
 
 /// The licence file's title, and the manifest's field.
 pub(super) fn licence(documents: &Documents) -> Answer {
-    let mut lines = Vec::new();
-    let mut findings = Vec::new();
-    for passage in &documents.passages {
-        let is_root = !passage.path.contains('/');
-        if passage.source == Source::Licence && is_root && passage.start == 1 {
-            let title: Vec<&str> =
-                passage.text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
-            lines.push(format!(
-                "- {} (`{}`): {}",
-                name_of_licence(&passage.text),
-                passage.path,
-                one_line(&title.join(" "))
-            ));
-            findings.insert(0, finding(passage, &Asked::about(Topic::Licence)));
-        } else if is_root && matches!(passage.source, Source::Manifest | Source::Readme) {
-            for (at, line) in passage.text.lines().enumerate() {
-                if line.to_lowercase().contains("licen") && lines.len() < 8 {
-                    lines.push(format!(
-                        "- {} (`{}:{}`)",
-                        cut_at_word(&one_line(line), 140),
-                        passage.path,
-                        passage.start + at as u64
-                    ));
-                    if findings.len() < FINDINGS {
-                        findings.push(finding(passage, &Asked::about(Topic::Licence)));
-                    }
-                    break;
-                }
-            }
+    let mut answer = Answer::default();
+    for passage in documents.of_root(Source::Licence).filter(|passage| passage.start == 1).take(4) {
+        let title = passage.text.lines().map(str::trim).filter(|line| !line.is_empty()).take(3);
+        let title = cut_at_word(&one_line(&title.collect::<Vec<_>>().join(" ")), 200);
+        let name = name_of_licence(&passage.text);
+        answer.facts.push(Fact::new(format!("{name}: {title}")).at(&passage.path, passage.start));
+        answer.show(finding(passage));
+    }
+    for passage in documents.of_root(Source::Manifest).chain(documents.of_root(Source::Readme)) {
+        let mut lines = passage.text.lines().enumerate();
+        let named = lines.find(|(_, line)| line.to_lowercase().contains("licen"));
+        if let Some((at, line)) = named.filter(|_| answer.facts.len() < 8) {
+            answer.facts.push(Fact::quoted(passage, at, line));
+            answer.show(finding(passage));
         }
     }
-    (lines.join("\n"), findings)
+    answer
 }
 
 fn name_of_licence(text: &str) -> &'static str {
@@ -222,24 +185,21 @@ pub(super) fn dependencies(documents: &Documents) -> Answer {
     static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"^\s*(?:"([@\w./-]+)"\s*:|([\w.-]+)\s*=|"?'?([A-Za-z][\w.-]+)\s*(?:[><=~!]|\[|"|'|$)|(?:require\s+)?([\w.-]+\.[\w.-]+/[\w./-]+)\s+v|<artifactId>([\w.-]+)<|.*add_(?:runtime_)?dependency\(?\s*['"]([\w-]+)|\s*gem\s+['"]([\w-]+))"#).ok()
     });
-    let mut lines = Vec::new();
-    let mut findings = Vec::new();
-    for passage in documents
-        .passages
-        .iter()
-        .filter(|passage| passage.source == Source::Manifest && !passage.path.contains('/'))
-    {
+    let mut answer = Answer::default();
+    for passage in documents.of_root(Source::Manifest) {
         let heading = passage.heading.to_lowercase();
         let is_list = heading.contains("depend")
             || heading.starts_with("require")
             || heading == "options"
             || passage.heading.is_empty() && !passage.path.ends_with(".json");
-        if !is_list || heading.contains("dev") && lines.len() > 2 {
+        if !is_list || heading.contains("dev") && answer.facts.len() > 2 {
             continue;
         }
         let mut names: Vec<String> = Vec::new();
         let mut in_list = !passage.heading.is_empty() && heading != "options";
-        for line in passage.text.lines().skip(usize::from(!passage.heading.is_empty())) {
+        // A long section is cut: only its first part begins with the heading.
+        let begins = passage.text.lines().next().is_some_and(|line| line.contains(&passage.heading));
+        for line in passage.text.lines().skip(usize::from(begins && !passage.heading.is_empty())) {
             let plain = line.trim().to_lowercase();
             if plain.starts_with("install_requires")
                 || plain.starts_with("dependencies")
@@ -268,19 +228,14 @@ pub(super) fn dependencies(documents: &Documents) -> Answer {
         if !names.is_empty() {
             let what =
                 if passage.heading.is_empty() { "dependencies".to_owned() } else { passage.heading.clone() };
-            lines.push(format!(
-                "- {what}: {} (`{}:{}-{}`)",
-                names.iter().take(40).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
-                passage.path,
-                passage.start,
-                passage.end
-            ));
-            if findings.len() < FINDINGS {
-                findings.push(finding(passage, &Asked::about(Topic::Dependencies)));
-            }
+            let names: Vec<String> =
+                names.iter().take(40).map(|name| format!("`{}`", code_span(name))).collect();
+            let fact = Fact::new(format!("{what}: {}", names.join(", ")));
+            answer.facts.push(fact.within(&passage.path, passage.start, passage.end));
+            answer.show(finding(passage));
         }
     }
-    (lines.join("\n"), findings)
+    answer
 }
 
 /// The version, from its file, the manifest or the newest entry of the change log; then how a release is made.
@@ -289,48 +244,35 @@ pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Aske
         Regex::new(r#"(?i)^\s*(?:"?version"?\s*[:=]|<version>|AC_INIT|project\(.*version|.*VERSION\s*=).*\d"#)
             .ok()
     });
-    let mut lines = Vec::new();
-    let mut findings: Vec<Finding> = Vec::new();
-    for passage in documents.passages.iter().filter(|passage| !passage.path.contains('/')) {
-        match passage.source {
-            Source::Version => {
-                lines.push(format!("- version {} (`{}`)", one_line(&passage.text), passage.path));
-                findings.insert(0, finding(passage, asked));
-            }
-            Source::Manifest => {
-                let line = passage
-                    .text
-                    .lines()
-                    .enumerate()
-                    .find(|(_, line)| VERSION.as_ref().is_some_and(|version| version.is_match(line)));
-                if let Some((at, line)) = line.filter(|_| lines.len() < 3) {
-                    lines.push(format!(
-                        "- {} (`{}:{}`)",
-                        cut_at_word(&one_line(line), 120),
-                        passage.path,
-                        passage.start + at as u64
-                    ));
-                    findings.push(finding(passage, asked));
-                }
-            }
-            Source::Changes if !passage.heading.is_empty() && lines.len() < 4 && passage.start < 60 => {
-                lines.push(format!(
-                    "- newest changes: {} (`{}:{}`)",
-                    passage.heading, passage.path, passage.start
-                ));
-                findings.push(finding(passage, asked));
-            }
-            _ => {}
+    let mut answer = Answer::default();
+    for passage in documents.of_root(Source::Version) {
+        answer.facts.push(Fact::quoted(passage, 0, &passage.text));
+        answer.show(finding(passage));
+    }
+    for passage in documents.of_root(Source::Manifest) {
+        let mut lines = passage.text.lines().enumerate();
+        let named = lines.find(|(_, line)| VERSION.as_ref().is_some_and(|version| version.is_match(line)));
+        if let Some((at, line)) = named.filter(|_| answer.facts.len() < 3) {
+            answer.facts.push(Fact::quoted(passage, at, line));
+            answer.show(finding(passage));
         }
     }
-    for ranked in ranked.iter().take(3) {
-        let Ranked { passage, quote, .. } = ranked;
-        lines.push(format!("- {quote} (`{}:{}-{}`)", passage.path, passage.start, passage.end));
-        findings.push(finding(passage, asked));
+    let newest = documents.of_root(Source::Changes).filter(|passage| !passage.heading.is_empty());
+    for passage in newest.take(2) {
+        let heading = one_line(&passage.heading);
+        answer.facts.push(Fact::new(format!("newest changes: {heading}")).at(&passage.path, passage.start));
+        answer.show(finding(passage));
     }
-    findings.truncate(FINDINGS);
-    (lines.join("\n"), findings)
+    for ranked in ranked.iter().take(3) {
+        answer.facts.push(ranked.fact(asked));
+        answer.show(finding(ranked.passage));
+    }
+    answer
 }
+
+/// Maximum lines with versions, and commands, in an answer about CI.
+const VERSION_LINES: usize = 4;
+const CI_COMMANDS: usize = 12;
 
 /// A line of CI with the versions that are tested.
 static MATRIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -339,55 +281,44 @@ static MATRIX: LazyLock<Option<Regex>> = LazyLock::new(|| {
 });
 
 /// Answers with the systems on which CI runs, and the commands that it runs.
-pub(super) fn ci(documents: &Documents) -> (String, Vec<Finding>) {
-    let parts: Vec<&Passage> =
-        documents.passages.iter().filter(|passage| passage.source == Source::Ci).collect();
-    let all: String = parts.iter().map(|passage| passage.text.to_lowercase()).collect::<Vec<_>>().join("\n");
-    let systems: Vec<&str> = [
+pub(super) fn ci(documents: &Documents) -> Answer {
+    const SYSTEMS: &[(&str, &str)] = &[
         ("ubuntu", "Ubuntu"),
         ("debian", "Debian"),
         ("windows", "Windows"),
         ("macos", "macOS"),
         ("freebsd", "FreeBSD"),
-    ]
-    .into_iter()
-    .filter(|(word, _)| all.contains(word))
-    .map(|(_, name)| name)
-    .collect();
-    let mut lines = Vec::new();
+    ];
+    let parts: Vec<&Passage> = documents.of(Source::Ci).collect();
+    let runs_on = |word: &str| parts.iter().any(|passage| passage.text.to_lowercase().contains(word));
+    let systems: Vec<&str> =
+        SYSTEMS.iter().filter(|(word, _)| runs_on(word)).map(|(_, system)| *system).collect();
+    let mut answer = Answer::default();
     if !systems.is_empty() {
-        lines.push(format!("CI runs on {}.", systems.join(", ")));
+        answer.facts.push(Fact::new(format!("CI runs on {}.", systems.join(", "))));
     }
-    let versions = parts.iter().flat_map(|passage| {
-        let lines = passage.text.lines().enumerate();
-        let versions = lines.filter(|(_, line)| MATRIX.as_ref().is_some_and(|matrix| matrix.is_match(line)));
-        versions.map(|(at, line)| (one_line(line), format!("{}:{}", passage.path, passage.start + at as u64)))
-    });
-    let mut known = Vec::new();
-    for (line, place) in versions {
-        if known.len() < 4 && !known.contains(&line) {
-            lines.push(format!("- {} (`{place}`)", cut_at_word(&line, 120)));
-            known.push(line);
-        }
-    }
-    let mut known = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for passage in &parts {
-        for command in &passage.commands {
-            let text = cut_at_word(&one_line(&command.text), 100);
-            if known.len() < 12 && is_command(&text) && !known.contains(&text) {
-                lines.push(format!(
-                    "- `{}` (`{}:{}`, {})",
-                    text.replace('`', "'"),
-                    passage.path,
-                    command.line,
-                    passage.heading
-                ));
-                known.push(text);
+        for (at, line) in passage.text.lines().enumerate() {
+            let plain = one_line(line);
+            let is_matrix = MATRIX.as_ref().is_some_and(|matrix| matrix.is_match(line));
+            if is_matrix && known.len() < VERSION_LINES && !known.contains(&plain) {
+                answer.facts.push(Fact::quoted(passage, at, line));
+                known.push(plain);
             }
         }
     }
-    let asked = Asked::about(Topic::Ci);
+    let mut known: Vec<&str> = Vec::new();
+    for passage in &parts {
+        for command in passage.commands.iter().filter(|command| is_command(&command.text)) {
+            if known.len() < CI_COMMANDS && !known.contains(&command.text.as_str()) {
+                answer.facts.push(Fact::command(passage, command));
+                known.push(&command.text);
+            }
+        }
+    }
     let mut best: Vec<&&Passage> = parts.iter().filter(|passage| !passage.commands.is_empty()).collect();
     best.sort_by_key(|passage| std::cmp::Reverse(passage.commands.len()));
-    (lines.join("\n"), best.into_iter().take(FINDINGS).map(|passage| finding(passage, &asked)).collect())
+    best.into_iter().for_each(|passage| answer.show(finding(passage)));
+    answer
 }

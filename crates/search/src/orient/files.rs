@@ -12,6 +12,8 @@ pub(super) const THREADS: usize = 8;
 
 /// Bytes read of a code file.
 pub(super) const TEXT: u64 = 256 << 10;
+/// Bytes of a code file in which lines are counted.
+const COUNTED: u64 = 16 << 20;
 
 /// Returns whether a line belongs to the beginning of a file: a comment, an import, or nothing.
 pub(super) fn is_prologue(line: &str) -> bool {
@@ -32,12 +34,22 @@ pub(super) fn text(workspace: &Workspace, path: &Path) -> Option<String> {
     (!workspace::is_binary(&bytes)).then(|| String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned())
 }
 
+/// Returns the number of lines of a file of code, of which at most [`COUNTED`] bytes are read.
+pub(super) fn line_count(workspace: &Workspace, path: &Path) -> Option<usize> {
+    let opened = workspace.open_file(path).ok()?;
+    let mut bytes = Vec::new();
+    opened.file.take(COUNTED).read_to_end(&mut bytes).ok()?;
+    let is_open = bytes.last().is_some_and(|last| *last != b'\n');
+    (!workspace::is_binary(&bytes)).then(|| memchr::memchr_iter(b'\n', &bytes).count() + usize::from(is_open))
+}
+
 /// Returns the language of a code file by its extension.
 pub(super) fn language_of(path: &str) -> Option<&'static str> {
     const LANGUAGES: &[(&str, &str)] = &[
         ("Rust", "rs"),
         ("Python", "py|pyi"),
-        ("JavaScript", "js|mjs|cjs|jsx|ts|tsx|mts|cts|vue|svelte"),
+        ("JavaScript", "js|mjs|cjs|jsx|vue|svelte"),
+        ("TypeScript", "ts|tsx|mts|cts"),
         ("Go", "go"),
         ("C", "c|h"),
         ("C++", "cc|cpp|cxx|hpp|hh"),
@@ -58,8 +70,8 @@ pub(super) fn language_of(path: &str) -> Option<&'static str> {
         ("Clojure", "clj|cljs"),
         ("Perl", "pl|pm"),
     ];
-    let extension = path.rsplit_once('.')?.1;
-    LANGUAGES.iter().find(|(_, extensions)| is_listed(extension, extensions)).map(|(name, _)| *name)
+    let extension = path.rsplit_once('.')?.1.to_lowercase();
+    LANGUAGES.iter().find(|(_, extensions)| is_listed(&extension, extensions)).map(|(name, _)| *name)
 }
 
 /// Returns whether a path is code of the product: not a test, an example or a copy.

@@ -2,13 +2,13 @@
 
 use super::{
     documents::Documents,
-    evidence::{FINDINGS, beginning},
+    evidence::{Answer, Fact, beginning},
     files::{THREADS, is_code, language_of, text},
 };
-use openagents_core::{parallel, update::Finding, workspace::Workspace};
+use openagents_core::{budget::Budget, parallel, visible::code_span, workspace::Workspace};
 use regex::Regex;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::Path,
     sync::LazyLock,
 };
@@ -16,11 +16,17 @@ use std::{
 /// Maximum number of files read for their imports; those nearest to the root come first.
 const FILES: usize = 6_000;
 
+/// Maximum distinct imports of a file, and files of one name that an import may mean.
+const IMPORTS: usize = 1_000;
+const NAMESAKES: usize = 200;
+/// Maximum files in an answer.
+const CENTRAL: usize = 7;
+
 /// A file with the number of files that import it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Imported {
-    pub(super) path: String,
-    pub(super) by: usize,
+struct Imported {
+    path: String,
+    by: usize,
 }
 
 /// One import: its path in the language's own form.
@@ -33,7 +39,7 @@ static IMPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// Returns the files by how many others import them, most first. `paths` are the code files of the workspace, without
 /// tests.
-pub(super) fn most_imported(workspace: &Workspace, paths: &[&str]) -> Vec<Imported> {
+fn most_imported(workspace: &Workspace, paths: &[&str], budget: &Budget) -> Vec<Imported> {
     let mut paths: Vec<&str> = paths.to_vec();
     paths.sort_by_key(|path| (path.matches('/').count(), *path));
     paths.truncate(FILES);
@@ -47,7 +53,7 @@ pub(super) fn most_imported(workspace: &Workspace, paths: &[&str]) -> Vec<Import
         }
         Some(targets)
     };
-    let edges = parallel::map(paths.len(), THREADS, || true, || (), read);
+    let edges = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), read);
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, targets) in edges.iter().enumerate() {
         for target in targets.iter().flatten().filter(|target| **target != at) {
@@ -58,6 +64,15 @@ pub(super) fn most_imported(workspace: &Workspace, paths: &[&str]) -> Vec<Import
         counts.into_iter().map(|(at, by)| Imported { path: paths[at].to_owned(), by }).collect();
     most.sort_by(|one, other| other.by.cmp(&one.by).then_with(|| one.path.cmp(&other.path)));
     most
+}
+
+/// Returns the language of a file, one for those that import each other.
+fn family(path: &str) -> Option<&'static str> {
+    match language_of(path) {
+        Some("C++") => Some("C"),
+        Some("TypeScript") => Some("JavaScript"),
+        language => language,
+    }
 }
 
 /// Returns whether a file uses types of its package, or that are loaded on demand, without an import.
@@ -91,9 +106,11 @@ fn mentions(text: &str, own: &str, paths: &[&str], by_type: &HashMap<String, Vec
         own.split('/').zip(paths[**at].split('/')).take_while(|(one, other)| one == other).count()
     };
     let of_language = |known: &[usize]| {
-        known.iter().filter(|at| language_of(paths[**at]) == language_of(own)).max_by_key(near).copied()
+        let known = known.iter().take(NAMESAKES);
+        known.filter(|at| language_of(paths[**at]) == language_of(own)).max_by_key(near).copied()
     };
-    words.filter_map(|word| of_language(by_type.get(word)?)).collect()
+    let words: BTreeSet<&str> = words.collect();
+    words.into_iter().filter_map(|word| of_language(by_type.get(word)?)).collect()
 }
 
 /// The files by the last part of the names that an import may use for them: the stem, or the folder of an index file.
@@ -117,9 +134,13 @@ fn imports(text: &str, own: &str, paths: &[&str], by_name: &HashMap<String, Vec<
     let mut found = BTreeSet::new();
     let Some(pattern) = IMPORT.as_ref() else { return found };
     let extension = own.rsplit('.').next().unwrap_or_default();
+    let mut seen = HashSet::new();
     for captures in pattern.captures_iter(text) {
         let Some(first) = captures.iter().skip(1).flatten().next() else { continue };
         let written = first.as_str();
+        if seen.len() == IMPORTS || !seen.insert(captures.get(0).map_or(written, |whole| whole.as_str())) {
+            continue;
+        }
         let mut candidates = vec![parts(written, extension)];
         // `from . import nodes`, `from pkg import nodes`: the names may be modules.
         if let (Some(module), Some(members)) = (captures.get(1), captures.get(2)) {
@@ -172,7 +193,6 @@ fn resolve(
     let last = parts.last()?;
     let stem = last.split('.').next().unwrap_or(last);
     let known = by_name.get(last).or_else(|| by_name.get(stem))?;
-    let family = |path: &str| language_of(path);
     let near = |path: &str| {
         let shared = own.split('/').zip(path.split('/')).take_while(|(one, other)| one == other).count();
         let folders: Vec<String> = path.to_lowercase().rsplit('/').skip(1).map(str::to_owned).collect();
@@ -180,7 +200,8 @@ fn resolve(
             parts.iter().rev().skip(1).zip(&folders).take_while(|(part, folder)| part == folder).count();
         (matched, shared)
     };
-    let candidates = known.iter().copied().filter(|at| family(paths[*at]) == family(own));
+    let known = known.iter().copied().take(NAMESAKES);
+    let candidates = known.filter(|at| family(paths[*at]) == family(own));
     let best = candidates.max_by_key(|at| near(paths[*at]))?;
     // A package of another project often has the name of a file here: one part alone has to be near.
     let (matched, shared) = near(paths[best]);
@@ -188,16 +209,15 @@ fn resolve(
 }
 
 /// Answers with the files that most others import.
-pub(super) fn central(workspace: &Workspace, documents: &Documents) -> (String, Vec<Finding>) {
+pub(super) fn central(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
     let code: Vec<&str> = documents.paths.iter().map(String::as_str).filter(|path| is_code(path)).collect();
-    let most = most_imported(workspace, &code);
-    let shown = most.iter().take(7);
-    let lines = shown.map(|file| format!("- `{}`: imported by {} files", file.path, file.by));
-    let lead = lines.collect::<Vec<_>>().join("\n");
-    let findings = most.iter().take(FINDINGS).filter_map(|file| {
-        beginning(workspace, &file.path, format!("imported by {} of {} files", file.by, code.len()))
-    });
-    (lead, findings.collect())
+    let mut answer = Answer::default();
+    for file in most_imported(workspace, &code, budget).iter().take(CENTRAL) {
+        let by = format!("imported by {} of {} files", file.by, code.len());
+        answer.facts.push(Fact::new(format!("`{}`: {by}", code_span(&file.path))));
+        beginning(workspace, &file.path, by).into_iter().for_each(|finding| answer.show(finding));
+    }
+    answer
 }
 
 #[cfg(test)]

@@ -1,65 +1,52 @@
 //! How to build, run, test and check a project: commands from its documents, and what its manifests imply.
 
 use super::{
-    documents::Documents,
-    evidence::{FINDINGS, finding},
+    documents::{Command, Documents},
+    evidence::{Answer, FINDINGS, Fact, finding},
     rank::Ranked,
     topics::{Asked, Topic},
 };
-use openagents_core::{text::one_line, update::Finding};
 
-/// Maximum commands in a lead.
+/// Maximum commands in an answer, and passages that they are taken from.
 const COMMANDS: usize = 8;
+const PASSAGES: usize = 24;
+/// Fewer commands than this are completed with what is usual.
+const FEW: usize = 3;
 
 /// Answers with commands: those that the project names, else those that its manifests imply, else its words.
-pub(super) fn commands(
-    documents: &Documents,
-    ranked: &[Ranked<'_>],
-    asked: &Asked,
-) -> (String, Vec<Finding>) {
-    let (mut lines, findings) = listed(ranked, asked);
-    if lines.len() < 3 {
-        lines.extend(conventions(documents, asked.topic));
+pub(super) fn commands(documents: &Documents, ranked: &[Ranked<'_>], asked: &Asked) -> Answer {
+    let mut answer = named(ranked);
+    if answer.facts.len() < FEW {
+        answer.facts.extend(conventions(documents, asked.topic));
     }
-    if lines.is_empty() {
-        return quotes(ranked, asked);
-    }
-    (lines.join("\n"), findings)
+    if answer.facts.is_empty() { quotes(ranked, asked) } else { answer }
 }
 
-/// Returns the commands of the best passages: two of each kind of document at first, because CI, tasks and guides
+/// Answers with the commands of the best passages: two of each kind of document at first, because CI, tasks and guides
 /// often differ in how they run the same thing.
-fn listed(ranked: &[Ranked<'_>], asked: &Asked) -> (Vec<String>, Vec<Finding>) {
-    let best: Vec<&Ranked<'_>> =
-        ranked.iter().filter(|ranked| !ranked.commands.is_empty()).take(24).collect();
+fn named(ranked: &[Ranked<'_>]) -> Answer {
+    let best = ranked.iter().filter(|ranked| !ranked.commands.is_empty()).take(PASSAGES);
     let (mut chosen, mut later): (Vec<&Ranked<'_>>, Vec<&Ranked<'_>>) = (Vec::new(), Vec::new());
     for ranked in best {
         let same = chosen.iter().filter(|known| known.passage.source == ranked.passage.source).count();
         if same < 2 { chosen.push(ranked) } else { later.push(ranked) }
     }
     chosen.extend(later);
-    let mut lines: Vec<String> = Vec::new();
+    let mut answer = Answer::default();
     let mut known: Vec<&str> = Vec::new();
-    let mut findings = Vec::new();
     for Ranked { passage, commands, .. } in chosen {
-        let mut added = 0;
-        for command in commands {
-            let text = command.text.as_str();
-            if known.contains(&text) || lines.len() == COMMANDS || added == COMMANDS / 2 {
-                continue;
-            }
-            known.push(text);
-            added += 1;
-            let heading = passage.heading.rsplit(" › ").next().unwrap_or_default();
-            let heading = if heading.is_empty() { String::new() } else { format!(", {}", one_line(heading)) };
-            let text = text.replace('`', "'");
-            lines.push(format!("- `{text}` (`{}:{}`{heading})", passage.path, command.line));
+        let new = commands.iter().filter(|command| !known.contains(&command.text.as_str()));
+        let room = (COMMANDS - known.len()).min(COMMANDS / 2);
+        let new: Vec<&Command> = new.copied().take(room).collect();
+        if !new.is_empty() {
+            answer.show(finding(passage));
         }
-        if added > 0 && findings.len() < FINDINGS {
-            findings.push(finding(passage, asked));
+        for command in new {
+            known.push(&command.text);
+            answer.facts.push(Fact::command(passage, command));
         }
     }
-    (lines, findings)
+    answer
 }
 
 /// What a manifest's tool does without further settings.
@@ -90,21 +77,17 @@ const CONVENTIONS: &[(&str, Topic, &str)] = &[
 ];
 
 /// Returns the commands that the manifests at the root imply.
-fn conventions(documents: &Documents, topic: Topic) -> Vec<String> {
+fn conventions(documents: &Documents, topic: Topic) -> impl Iterator<Item = Fact> {
     let holds = |name: &str| documents.paths.binary_search_by(|path| path.as_str().cmp(name)).is_ok();
-    let applies = CONVENTIONS.iter().filter(|(name, of, _)| *of == topic && holds(name));
-    applies.map(|(name, _, command)| format!("- `{command}` (usual with `{name}`)")).collect()
+    let applies = CONVENTIONS.iter().filter(move |(name, of, _)| *of == topic && holds(name));
+    applies.map(|(name, _, command)| Fact::new(format!("`{command}`, usual with `{name}`")))
 }
 
 /// Answers with the lines of the best passages that say most about the question.
-pub(super) fn quotes(ranked: &[Ranked<'_>], asked: &Asked) -> (String, Vec<Finding>) {
-    let best: Vec<_> = ranked.iter().take(FINDINGS).collect();
-    let lines: Vec<String> = best
-        .iter()
-        .map(|ranked| {
-            let Ranked { passage, quote, .. } = ranked;
-            format!("- {} (`{}:{}-{}`)", quote, passage.path, passage.start, passage.end)
-        })
-        .collect();
-    (lines.join("\n"), best.iter().map(|ranked| finding(ranked.passage, asked)).collect())
+pub(super) fn quotes(ranked: &[Ranked<'_>], asked: &Asked) -> Answer {
+    let best = || ranked.iter().take(FINDINGS);
+    Answer {
+        facts: best().map(|ranked| ranked.fact(asked)).collect(),
+        findings: best().map(|ranked| finding(ranked.passage)).collect(),
+    }
 }

@@ -36,42 +36,39 @@ pub(crate) struct Orientation {
 pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> Option<Orientation> {
     let asked = topics::classify(question)?;
     let documents = Documents::read(workspace, budget);
-    let ranked = || rank::rank(&documents.passages, &asked);
-    let (lead, findings) = match asked.topic {
+    let ranked = || rank::rank(&documents.passages, &asked, budget);
+    let mut answer = match asked.topic {
         Topic::What => facts::what(workspace, &documents),
         Topic::Language => facts::language(&documents),
         Topic::Size => facts::size(workspace, &documents, budget),
         Topic::Licence => facts::licence(&documents),
         Topic::Dependencies => facts::dependencies(&documents),
-        Topic::Central => graph::central(workspace, &documents),
+        Topic::Central => graph::central(workspace, &documents, budget),
         Topic::Entry => entry::entry(workspace, &documents),
         Topic::Release => facts::version(&documents, &ranked(), &asked),
         Topic::Ci => facts::ci(&documents),
         Topic::Build | Topic::Test | Topic::TestOne | Topic::Lint | Topic::Run => {
             how_to::commands(&documents, &ranked(), &asked)
         }
-        Topic::Layout | Topic::Configuration | Topic::Extend => places::answer(
-            workspace,
-            &places::describe(workspace, &documents.paths, budget),
-            &ranked(),
-            &asked,
-        ),
+        Topic::Layout | Topic::Configuration | Topic::Extend => {
+            let described = places::describe(workspace, &documents.paths, budget);
+            let guides = if asked.topic == Topic::Extend { ranked() } else { Vec::new() };
+            places::answer(workspace, &described, &guides, &asked)
+        }
         Topic::Documentation => {
-            places::answer(workspace, &places::of_documents(&documents.passages), &ranked(), &asked)
+            places::answer(workspace, &places::of_documents(&documents.passages), &[], &asked)
         }
     };
-    let (lead, findings) = match asked.topic {
-        // A project without a manifest says it in words.
-        Topic::Dependencies | Topic::Language if findings.is_empty() => {
-            let (quoted, findings) = how_to::quotes(&ranked(), &asked);
-            (format!("{lead}\n{quoted}").trim().to_owned(), findings)
-        }
-        _ => (lead, findings),
-    };
-    (!lead.is_empty() || !findings.is_empty()).then_some(Orientation {
-        lead,
-        findings,
+    // A project without a manifest says it in words.
+    if answer.findings.is_empty() && matches!(asked.topic, Topic::Dependencies | Topic::Language) {
+        let quotes = how_to::quotes(&ranked(), &asked);
+        answer.facts.extend(quotes.facts);
+        answer.findings = quotes.findings;
+    }
+    (!answer.facts.is_empty()).then(|| Orientation {
+        lead: answer.lead(),
+        findings: answer.findings,
         is_about_code: matches!(asked.topic, Topic::Layout | Topic::Configuration | Topic::Extend),
-        truncated: documents.truncated,
+        truncated: documents.truncated || budget.spent(),
     })
 }

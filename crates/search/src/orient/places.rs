@@ -3,7 +3,7 @@
 
 use super::{
     documents::Passage,
-    evidence::{FINDINGS, clipped},
+    evidence::{Answer, Fact, clipped},
     files::{THREADS, is_code, is_prologue, spaced, text},
     how_to::quotes,
     rank::{Ranked, stems},
@@ -16,6 +16,7 @@ use openagents_core::{
     terms::synonyms,
     text::{cut_at_word, one_line, prefix},
     update::{Finding, FindingKind, Place},
+    visible::code_span,
     workspace::Workspace,
 };
 use regex::Regex;
@@ -76,7 +77,7 @@ pub(super) fn describe(workspace: &Workspace, paths: &[String], budget: &Budget)
     let read = |(): &mut (), at: usize| Some(file(code[at], &text(workspace, Path::new(code[at]))?));
     let described = parallel::map(code.len(), THREADS, || !budget.spent(), || (), read);
     let mut described: Vec<Described> = described.into_iter().flatten().collect();
-    described.extend(folders(workspace, paths, &described));
+    described.extend(folders(workspace, paths, &described, budget));
     described
 }
 
@@ -110,7 +111,7 @@ pub(super) fn file(path: &str, text: &str) -> Described {
 const COMPARED: usize = 8;
 
 /// Returns the stems of a text as far as they are compared.
-fn words_of(text: &str) -> impl Iterator<Item = String> {
+fn words_of(text: &str) -> impl Iterator<Item = String> + use<> {
     stems(text).into_iter().map(|stem| compared(&stem))
 }
 
@@ -281,7 +282,7 @@ fn definitions(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Describes folders: by their README, the file for the module's documentation, or what is in them.
-fn folders(workspace: &Workspace, paths: &[String], files: &[Described]) -> Vec<Described> {
+fn folders(workspace: &Workspace, paths: &[String], files: &[Described], budget: &Budget) -> Vec<Described> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for path in paths {
         let ends = path.match_indices('/').map(|(at, _)| at);
@@ -315,7 +316,7 @@ fn folders(workspace: &Workspace, paths: &[String], files: &[Described]) -> Vec<
             .find_map(|head| described.get(head.as_str()).filter(|file| !file.description.is_empty()));
         let readme =
             ["README.md", "README", "README.rst", "readme.md"].iter().map(|name| format!("{folder}/{name}"));
-        let readme = readme.into_iter().find(|path| known.contains(path.as_str()));
+        let readme = readme.into_iter().find(|path| known.contains(path.as_str()) && !budget.spent());
         let by_readme = readme.and_then(|path| {
             let text = text(workspace, Path::new(&path))?;
             let at = text.lines().position(|line| {
@@ -445,7 +446,8 @@ pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f3
     for (score, place) in &mut ranked {
         let name = place.path.strip_suffix('/').map(|path| path.rsplit('/').next().unwrap_or(path));
         if name.is_some_and(|name| {
-            words_of(&spaced(name)).all(|word| words.iter().any(|asked| compared(asked) == word))
+            let mut own = words_of(&spaced(name)).peekable();
+            own.peek().is_some() && own.all(|word| words.iter().any(|asked| compared(asked) == word))
         }) {
             *score *= NAMED;
         }
@@ -456,9 +458,11 @@ pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f3
     ranked
 }
 
-/// Maximum files and folders in a lead.
+/// Maximum files and folders in an answer.
 const PLACES: usize = 5;
 
+/// Share of the best score that the others need.
+const NEAR: f32 = 0.5;
 /// Maximum folders in a list of all.
 const FOLDERS: usize = 14;
 
@@ -468,50 +472,38 @@ pub(super) fn answer(
     described: &[Described],
     ranked: &[Ranked<'_>],
     asked: &Asked,
-) -> (String, Vec<Finding>) {
-    let line = |place: &Described| {
-        let files =
-            if place.path.ends_with('/') { format!(" ({} files)", place.files) } else { String::new() };
-        let what =
-            if place.description.is_empty() { String::new() } else { format!(": {}", place.description) };
-        format!("- `{}`{files}{what}", place.path)
-    };
-    let shown = |place: &Described| {
-        let why = match place.path == place.file {
-            true => "about this subject".to_owned(),
-            false => format!("about `{}`", place.path),
-        };
-        finding(workspace, place, &why)
-    };
-    let found = about(described, &asked.words);
+) -> Answer {
+    let ranked_places = about(described, &asked.words);
+    let best = ranked_places.first().map_or(0.0, |(score, _)| *score);
+    let near = ranked_places.iter().take_while(|(score, _)| *score >= best * NEAR).take(PLACES);
+    let mut found: Vec<&Described> = near.map(|(_, place)| *place).collect();
     if found.is_empty() {
-        let folders = top_folders(described, FOLDERS);
-        let findings = folders.iter().filter(|place| !place.description.is_empty()).take(FINDINGS);
-        return (
-            folders.iter().map(|place| line(place)).collect::<Vec<_>>().join("\n"),
-            findings.map(|place| shown(place)).collect(),
-        );
+        found = top_folders(described, FOLDERS);
     }
-    let best = found[0].0;
-    let found: Vec<&Described> = found
-        .iter()
-        .take_while(|(score, _)| *score >= best * 0.5)
-        .take(PLACES)
-        .map(|(_, place)| *place)
-        .collect();
-    let mut lines: Vec<String> = found.iter().map(|place| line(place)).collect();
-    let mut findings: Vec<Finding> = found.iter().map(|place| shown(place)).take(FINDINGS).collect();
+    let mut answer = Answer { facts: found.iter().map(|place| place.fact()).collect(), ..Answer::default() };
     if asked.topic == Topic::Extend {
         // Guides say how.
-        let (quoted, evidence) = quotes(&ranked[..ranked.len().min(2)], asked);
-        lines.push(quoted);
-        findings.splice(1.min(findings.len()).., evidence);
+        let guides = quotes(&ranked[..ranked.len().min(2)], asked);
+        found.iter().take(1).for_each(|place| answer.show(finding(workspace, place)));
+        answer.facts.extend(guides.facts);
+        guides.findings.into_iter().for_each(|finding| answer.show(finding));
     }
-    (lines.join("\n"), findings)
+    let described = found.iter().filter(|place| !place.path.ends_with('/') || !place.description.is_empty());
+    described.for_each(|place| answer.show(finding(workspace, place)));
+    answer
+}
+
+impl Described {
+    fn fact(&self) -> Fact {
+        let files = if self.path.ends_with('/') { format!(" ({} files)", self.files) } else { String::new() };
+        let what =
+            if self.description.is_empty() { String::new() } else { format!(": {}", self.description) };
+        Fact::new(format!("`{}`{files}{what}", code_span(&self.path)))
+    }
 }
 
 /// Returns a finding with the lines of a file or folder that say what it is for.
-pub(super) fn finding(workspace: &Workspace, place: &Described, why: &str) -> Finding {
+pub(super) fn finding(workspace: &Workspace, place: &Described) -> Finding {
     let text = text(workspace, Path::new(&place.file)).unwrap_or_default();
     let length = (place.end + 1).saturating_sub(place.start) as usize;
     let lines: Vec<&str> = text.lines().skip(place.start.saturating_sub(1) as usize).take(length).collect();
@@ -523,7 +515,7 @@ pub(super) fn finding(workspace: &Workspace, place: &Described, why: &str) -> Fi
         excerpt: clipped(&lines.join("\n")),
         symbol: None,
         score: 1.0,
-        why: why.to_owned(),
+        why: format!("about `{}`", code_span(&place.path)),
     }
 }
 

@@ -2,10 +2,15 @@
 
 use super::{
     documents::{Command, Passage},
+    evidence::Fact,
+    files::THREADS,
     sources::Source,
     topics::{self, Asked, Topic},
 };
+use crate::repository;
 use openagents_core::{
+    budget::Budget,
+    parallel,
     terms::Language,
     text::{cut_at_word, one_line},
 };
@@ -18,29 +23,48 @@ pub(super) struct Ranked<'a> {
     pub(super) passage: &'a Passage,
     pub(super) score: f32,
     pub(super) commands: Vec<&'a Command>,
-    pub(super) quote: String,
 }
 
-/// Maximum characters of a quotation.
+impl Ranked<'_> {
+    /// The lines that say most about the question.
+    pub(super) fn fact(&self, asked: &Asked) -> Fact {
+        Fact::new(quote(self.passage, &words(asked))).within(
+            &self.passage.path,
+            self.passage.start,
+            self.passage.end,
+        )
+    }
+}
+
+/// Maximum lines and characters of a quotation.
+const QUOTED_LINES: usize = 6;
 const QUOTE: usize = 360;
 
+/// Maximum passages that are ranked.
+const RANKED: usize = 200;
+
+/// Returns the words that are sought, as stems, with their weights: of the question, of its topic, and next to that.
+fn words(asked: &Asked) -> Vec<(String, f32)> {
+    let own = asked.others.iter().map(|word| (word.clone(), 1.6));
+    let of_topic = topics::profile(asked.topic).into_iter().flat_map(|profile| {
+        let asks = profile.asks().map(|word| (word.to_owned(), 1.0));
+        asks.chain(profile.near.split('|').map(|word| (word.to_owned(), 0.25)))
+    });
+    own.chain(of_topic).collect()
+}
+
 /// Returns the passages with words of the question or its topic, best first.
-pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked) -> Vec<Ranked<'a>> {
+pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) -> Vec<Ranked<'a>> {
     let Some(profile) = topics::profile(asked.topic) else { return Vec::new() };
     let command = Regex::new(profile.command).ok().filter(|_| !profile.command.is_empty());
-    let words: Vec<(String, f32)> = asked
-        .others
-        .iter()
-        .map(|word| (word.clone(), 1.6))
-        .chain(profile.asks().map(|word| (word.to_owned(), 1.0)))
-        .chain(profile.near.split('|').map(|word| (word.to_owned(), 0.25)))
-        .collect();
-    let stemmed: Vec<(Vec<String>, Vec<String>)> = passages
-        .iter()
-        .map(|passage| {
-            (stems(&format!("{} {}", passage.heading, path_words(&passage.path))), stems(&passage.text))
-        })
-        .collect();
+    let words = words(asked);
+    let stemmed = |(): &mut (), at: usize| {
+        let passage = &passages[at];
+        Some((stems(&format!("{} {}", passage.heading, path_words(&passage.path))), stems(&passage.text)))
+    };
+    let stemmed = parallel::map(passages.len(), THREADS, || !budget.spent(), || (), stemmed);
+    let stemmed: Vec<(Vec<String>, Vec<String>)> =
+        stemmed.into_iter().map(Option::unwrap_or_default).collect();
     let rarity = rarity(&stemmed, &words);
     let average =
         stemmed.iter().map(|(_, text)| text.len()).sum::<usize>() as f32 / stemmed.len().max(1) as f32;
@@ -60,7 +84,11 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked) -> Vec<Ranked<'a>
                 .commands
                 .iter()
                 .filter(|found| {
-                    command.as_ref().is_some_and(|command| command.is_match(&found.text))
+                    let whole = found
+                        .runs
+                        .as_ref()
+                        .map_or_else(|| found.text.clone(), |runs| format!("{} {runs}", found.text));
+                    command.as_ref().is_some_and(|command| command.is_match(&whole))
                         && fits(asked.topic, &found.text)
                         && !installs_release(&found.text)
                 })
@@ -69,10 +97,11 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked) -> Vec<Ranked<'a>
                 score += 2.0;
             }
             score *= prior(asked.topic, passage.source) * nearness(&passage.path);
-            (score > 0.3).then(|| Ranked { passage, score, commands, quote: quote(passage, &words) })
+            (score > 0.3).then_some(Ranked { passage, score, commands })
         })
         .collect();
     ranked.sort_by(|one, other| other.score.total_cmp(&one.score));
+    ranked.truncate(RANKED);
     // A manual is about using the project: its commands are those of a user.
     let by_developers =
         |ranked: &Ranked<'_>| ranked.passage.source != Source::Manual && !ranked.commands.is_empty();
@@ -82,7 +111,7 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked) -> Vec<Ranked<'a>
     ranked
 }
 
-/// Returns whether a command that matches a topic is not of another one: `cargo build --tests` builds.
+/// Returns whether a command that matches a topic may answer a question about it.
 fn fits(topic: Topic, command: &str) -> bool {
     match topic {
         Topic::TestOne => {
@@ -150,25 +179,23 @@ fn nearness(path: &str) -> f32 {
     if is_aside { depth * 0.3 } else { depth }
 }
 
-/// Returns the lines of a passage with the most words of the question, and those that follow the best one.
+/// Returns the lines of a passage from those on that have most words of the question.
 fn quote(passage: &Passage, words: &[(String, f32)]) -> String {
     let lines: Vec<&str> =
         passage.text.lines().filter(|line| line.chars().any(char::is_alphanumeric)).collect();
-    let worth = |line: &str| {
+    let worth = |line: &&str| {
         let stems = stems(line);
         words.iter().filter(|(word, _)| stems.contains(word)).map(|(_, weight)| *weight).sum::<f32>()
     };
-    let from = if lines.len() > 6 {
-        let best = lines.windows(3).enumerate().max_by(|(_, one), (_, other)| {
-            let sum = |window: &[&str]| window.iter().map(|line| worth(line)).sum::<f32>();
-            sum(one).total_cmp(&sum(other))
-        });
-        best.map_or(0, |(at, _)| at)
-    } else {
-        0
-    };
-    let text = lines[from..].iter().take(6).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
-    cut_at_word(&one_line(&text), QUOTE)
+    let worth: Vec<f32> = lines.iter().map(worth).collect();
+    let mut from = 0;
+    if lines.len() > QUOTED_LINES {
+        let sums: Vec<f32> = worth.windows(3).map(|window| window.iter().sum()).collect();
+        // The first of equal ones.
+        from = (0..sums.len()).rev().max_by(|one, other| sums[*one].total_cmp(&sums[*other])).unwrap_or(0);
+    }
+    let text = lines[from..].iter().take(QUOTED_LINES).map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+    cut_at_word(&one_line(&repository::plain(&text)), QUOTE)
 }
 
 /// Returns the inverse document frequency of each word.
@@ -193,7 +220,7 @@ fn path_words(path: &str) -> String {
     path.replace(['/', '-', '_', '.'], " ")
 }
 
-/// Returns the stems of the words of a text; names from code in their parts.
+/// Returns the stems of the words of a text.
 pub(super) fn stems(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 1 && word.len() < 40);
     words.map(|word| Language::English.stem(&word.to_lowercase())).collect()

@@ -59,7 +59,7 @@ impl Asked {
 /// The vocabulary of a topic. Words are stems and separated by `|`.
 pub(super) struct Profile {
     pub(super) topic: Topic,
-    /// A question about the topic has one of these.
+    /// Words that make a question one about the topic; `classify` adds what some topics need besides.
     asks: &'static str,
     /// Words that also belong to it, in questions and in headings.
     pub(super) near: &'static str,
@@ -72,7 +72,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         topic: Topic::Licence,
         asks: "licens|licenc|copyright",
-        near: "term|commerci|open|sourc|legal|redistribut",
+        near: "term|commerci|open|sourc|legal|redistribut|appli|hold|publish|distribut",
         command: "",
     },
     Profile {
@@ -102,7 +102,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         topic: Topic::Release,
         asks: "releas|version|publish|changelog",
-        near: "which|number|new|made|cut|tag|ship|deploy|current|how|step",
+        near: "which|number|new|made|cut|tag|ship|deploy|current|how|step|written|down|chang",
         command: r"\b(?:release|publish|version|tag|goreleaser|twine|deploy)\b",
     },
     Profile {
@@ -120,7 +120,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         topic: Topic::TestOne,
         asks: "test|spec",
-        near: "singl|one|onli|specif|particular|certain|modul|file|subset|select|just",
+        near: "singl|one|onli|specif|particular|certain|modul|file|subset|select|just|unit|runner|run|case|command",
         command: r"(?:^|[\s:/_])(?:tests?|specs?)(?:$|[\s:;,)\]'.])|pytest|rspec|phpunit|ctest|jest|vitest|mocha|\btap\b|\btox\b|_test\b",
     },
     Profile {
@@ -138,7 +138,7 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         topic: Topic::Entry,
         asks: "start|entri|main|begin|call|execut|invok|launch|boot|expos|public|export|first",
-        near: "program|function|command|shell|type|first|point|file|librari|where|api|class|object|creat",
+        near: "program|function|command|shell|type|first|point|file|librari|where|api|class|object|creat|user|take|over|load",
         command: "",
     },
     Profile {
@@ -174,6 +174,11 @@ const COMMON: &str = "\
     have|has|get|onli|all|some|ani|by|at|as|them|they|one|so|just|make|sure|way|best|work|befor|after|into|will|which|file|kind|call|\
     run|first|need|type|most|other|see|find|show|tell|give|explain|describ|pleas|not|no|up|out|about|exist|like|own";
 
+/// A question about the language has a word of each.
+const VERSION_WORDS: &str = "version|need|requir|support|minimum|written|languag|standard";
+const LANGUAGE_WORDS: &str =
+    "python|rust|node|java|php|go|rubi|gcc|c|jdk|compil|languag|typescript|perl|swift|kotlin";
+
 /// Words of any question that never name its subject.
 const QUESTION_WORDS: &str = "\
     i|do|doe|how|what|which|where|who|when|is|are|can|could|should|would|it|its|this|the|a|an|to|in|on|of|for|from|with|and|or|\
@@ -186,35 +191,38 @@ const PLACE_WORDS: &str = "\
     folder|directori|kept|keep|live|insid|contain|place|part|go|put|hold|holds|sourc|defin|declar|written|write|implement|locat|list|\
     read|enter|set|besid|itself|want|would|file|modul|packag|code|differ|kind|divid|sort|organ|organis|structur";
 
-/// "What is this?" and its like in six languages.
+/// "What is this?" and similar questions in six languages.
 static PURPOSE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let generic = r"(?:project|repo|repository|codebase|framework|library|package|program|command|tool|app|application|crate|code|software|module|gem|server|thing)";
     Regex::new(&[
-        &format!(r"^what(?:'s|’s| is| does| do| are)? (?:this|it|the {generic}|these)(?: {generic})?(?: \w+)?(?: do| for| about| used for| good for| all about)?$"),
-        r"^what(?:'s|’s| is)? .{0,40}(?:for|purpose|about|do)$",
-        &format!(r"(?:purpose|overview|summary|idea) of (?:this|the|it)|(?:explain|describe|introduce|summari[sz]e) (?:me |to me )?(?:this|the|it)(?: {generic})?$"),
-        r"wofür|wozu (?:ist|dient|brauche)|was (?:macht|tut|ist) (?:das|dies|diese|dieses|dieser)|worum geht",
-        r"para qué (?:sirve|es)|qu[eé] (?:hace|es) (?:este|esta|esto|el|la)",
-        r"que fait|à quoi sert|qu['’]est-ce que",
+        &format!(r"^what(?:'s|’s| is| does| do| are)? (?:this|it|the {generic}|these)(?: {generic})?(?: do| for| about| used for| good for| all about)?$"),
+        r"(?:purpose|overview|summary|idea|point) of (?:this|the|it)|(?:explain|describe|introduce|summari[sz]e) (?:me |to me )?(?:this|the|it)(?: \w+)?$",
+        r"(?:wofür|wozu) (?:ist|dient|brauche|braucht) (?:man )?(?:dies|das|es\b)|was (?:macht|tut|ist) (?:das|dies|diese|dieses|dieser|diesem)\b|worum geht",
+        r"para qué (?:sirve|es) (?:est[eao]|el proyecto|la biblioteca)|qu[eé] (?:hace|es) (?:est[eao]|el proyecto|el programa|la biblioteca)",
+        r"que fait (?:ce|cet|cette)|à quoi sert (?:ce|cet|cette)|qu['’]est-ce que (?:c|ce|cet|cette)",
         r"何のため|何をする|これは何|とは何|なんのため|何ですか$|何に使",
-        r"(?:是|做|干|幹)(?:什么|什麼|甚麼)(?:的|用的)?$|是做什[么麼]|有什[么麼]用|用途",
+        r"(?:是|做|干|幹)什[么麼](?:的|用的)?$|是做什[么麼]|有什[么麼]用|用途",
     ].join("|")).ok()
 });
 
 /// Maximum words of a title that is not a question, such as "build instructions".
 const SHORT: usize = 3;
-/// Characters of a question in a language without spaces that its topic and its grammar take, and those of each further word.
+/// Characters that the topic and the grammar of a question take in a language without spaces, and those of each further
+/// word.
 const UNSPACED: usize = 20;
 const UNSPACED_WORD: usize = 5;
 
+/// Bytes of a word that may be another one with the same beginning.
+const SHORT_FORM: usize = 5;
+
 /// How a question or a wish begins; a title such as "Add a field" does not.
 static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"^(?:and |in |to |with |under |for |on )?(?:what|which|where|how|who|why|when|is|are|does|do|can|could|should|i |wie|wo|was|welche|womit|worin|unter|wer|kann|ich |cómo|qué|dónde|cuál|con qué|quién|comment|où|quel|qui|est-ce)").ok()
+    Regex::new(r"^(?:and |in |to |with |under |for |on )?(?:(?:what|which|where|how|who|why|when|is|are|does|do|can|could|should|i)\b|wie|wo|was|welche|womit|worin|unter|wer |kann|ich |cómo|qué|dónde|cuál|con qué|quién|comment|où|quel|qui|est-ce)").ok()
 });
 
 /// A question about what to do: "How do I …", not "How does …".
 static NEWCOMER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\b(?:how|where|what|which \w+) (?:do|can|should|would|must|could) (?:i|we|you|one)\b|\bi (?:want|need|would)|\bhow to\b|\b(?:kann|muss|soll|starte|führe|baue|mache|prüfe|formatiere|installiere) ich\b|\bcómo (?:puedo|se|\w+o)\b|comment (?:puis|faire|je)|方法|どうやって|怎么|怎样|如何").ok()
+    Regex::new(r"\b(?:how|where|what|which \w+) (?:do|can|should|would|must|could) (?:i|we|you|one)\b|\bi (?:want|need|would)|\bhow to\b|\bwie \w+ (?:ich|man)\b|\b(?:kann|muss|soll) (?:ich|man)\b|\bich (?:möchte|will|muss)\b|\bcómo (?:puedo|se|\w+o)\b|comment (?:puis|faire|je)|方法|には$|どうやって|怎么|怎样|如何").ok()
 });
 
 /// "Which library does the parsing?"
@@ -306,7 +314,11 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
     let purpose = PURPOSE.as_ref().is_some_and(|purpose| purpose.is_match(&plain));
     let is_of_a_part =
         has("folder|directori|file|modul|packag|crate|class") && (has_name(&words) || !names.is_empty());
-    if purpose && !is_of_a_part && words.iter().filter(|word| !is_listed(word, COMMON)).count() <= 2 {
+    let unlisted = words.iter().filter(|word| !is_listed(word, COMMON)).count();
+    // Of other languages, not every common word is known.
+    let allowed = if language == Language::English { 1 } else { 3 };
+    let is_short = !language.is_unspaced() || plain.chars().count() <= UNSPACED;
+    if purpose && !is_of_a_part && names.is_empty() && unlisted + unknown <= allowed && is_short {
         return Some(Asked::about(Topic::What));
     }
     let is_question = question.contains(['?', '？'])
@@ -316,12 +328,18 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
     if !is_question {
         return None;
     }
-    if !has("ci|workflow|pipelin")
-        && has("version|need|requir|support|minimum|written|languag|standard")
-        && has("python|rust|node|java|php|go|rubi|gcc|c|jdk|compil|languag|typescript|perl|swift|kotlin")
-    {
-        let others: Vec<String> = words.iter().filter(|word| !is_listed(word, COMMON)).cloned().collect();
-        return (others.len() + unknown <= 3).then(|| Asked { others, ..Asked::about(Topic::Language) });
+    let is_of_project = by_newcomer
+        || has("ci|project|repo|repositori|codebas|program|framework|librari|app|applic|tool|it|this|here");
+    if !has("ci|workflow|pipelin") && has(VERSION_WORDS) && has(LANGUAGE_WORDS) {
+        let is_other = |word: &&String| {
+            ![COMMON, VERSION_WORDS, LANGUAGE_WORDS].iter().any(|list| is_listed(word, list))
+        };
+        let others: Vec<String> = words.iter().filter(is_other).cloned().collect();
+        let most = match is_of_project {
+            true => 3,
+            false => usize::from(has("version")),
+        };
+        return (others.len() <= most).then(|| Asked { others, ..Asked::about(Topic::Language) });
     }
     let matches = |profile: &&Profile| match profile.topic {
         Topic::TestOne => {
@@ -338,12 +356,15 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         }
         Topic::Documentation => {
             has("document|doc|manual|guid|wiki|readm|handbook|changelog")
-                || has("describ|explain|written") && has("where")
+                || has("describ|explain|written")
+                    && has("where")
+                    && has("format|protocol|design|chang|architectur|api|how")
         }
         Topic::Layout => {
-            has(
-                "folder|directori|layout|organ|organis|structur|architectur|crate|packag|modul|file|divid|divis|depart|compon|part|sort",
-            ) && !has("instal|releas")
+            let is_place =
+                has("folder|directori|layout|organ|organis|structur|architectur|divid|divis|depart");
+            let is_file = has("file|modul|crate|packag|compon|part") && has("which|what|how");
+            (is_place || is_file) && !has("instal|releas")
         }
         Topic::Extend => {
             has(profile.asks)
@@ -380,32 +401,45 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         }
         _ => has(profile.asks),
     };
-    let profile = PROFILES.iter().find(matches)?;
-    let others: Vec<String> = words
-        .iter()
-        .filter(|word| {
+    let others = |profile: &Profile| -> Vec<String> {
+        let is_other = |word: &&String| {
             !is_listed(word, COMMON) && !is_listed(word, profile.asks) && !is_listed(word, profile.near)
-        })
-        .cloned()
-        .collect();
-    if others.len() + unknown > profile.strangers(by_newcomer) {
-        return None;
-    }
+        };
+        words.iter().filter(is_other).cloned().collect()
+    };
+    // Two unknown words of another language are seldom the subject; one may always be a verb.
+    let strangers = |others: &[String]| others.len() + unknown.saturating_sub(1);
+    let (profile, others) = PROFILES.iter().filter(matches).find_map(|profile| {
+        let may_name = names.is_empty() || profile.may_have_names();
+        let others = others(profile);
+        (may_name && strangers(&others) <= profile.strangers(by_newcomer, is_of_project))
+            .then_some((profile, others))
+    })?;
     let is_subject = |word: &&String| !is_listed(word, QUESTION_WORDS) && !is_listed(word, PLACE_WORDS);
     let words = words.iter().chain(&names).filter(is_subject).cloned().collect();
     Some(Asked { topic: profile.topic, others, words })
 }
 
 impl Profile {
-    /// Returns how many words a question may have that are of neither the topic nor any question. Few words in code are
-    /// called a licence or CI; many are called a build or a test.
-    fn strangers(&self, by_newcomer: bool) -> usize {
+    /// Returns how many words a question may have that belong neither to the topic nor to any question. With more, and
+    /// without a sign that it is about the whole project, it is about a part of the code: "Where is the timeout set?"
+    fn strangers(&self, by_newcomer: bool, is_of_project: bool) -> usize {
         match self.topic {
-            Topic::Ci | Topic::Licence | Topic::Size | Topic::Release => 4,
             Topic::Layout | Topic::Extend | Topic::Documentation | Topic::Central => 3,
+            Topic::Configuration => 2,
+            Topic::Ci | Topic::Licence | Topic::Size | Topic::Release if is_of_project => 4,
             _ if by_newcomer => 4,
-            _ => 2,
+            _ if is_of_project => 2,
+            _ => 0,
         }
+    }
+
+    /// Returns whether a question about the topic may name a file or a part of the code.
+    fn may_have_names(&self) -> bool {
+        matches!(
+            self.topic,
+            Topic::Layout | Topic::Extend | Topic::Configuration | Topic::Documentation | Topic::TestOne
+        )
     }
 
     /// Returns the words that a question about the topic has.
@@ -465,20 +499,29 @@ fn english(plain: &str, language: Language) -> Spoken {
     let spoken = plain.split_whitespace().filter(|word| !is_name(word));
     let spoken = spoken.flat_map(|word| word.split(|c: char| !c.is_alphanumeric()));
     for word in spoken.filter(|word| !word.is_empty()) {
-        let foreign = FOREIGN.iter().find(|(forms, _)| {
-            forms.split('|').any(|form| match form.strip_suffix('*') {
-                Some(start) => word.starts_with(start),
-                None => word == form,
-            })
-        });
-        match foreign.filter(|_| language != Language::English) {
-            Some((_, known)) => words.push((*known).to_owned()),
-            None if language == Language::English => words.push(Language::English.stem(word)),
+        if language == Language::English {
+            words.push(Language::English.stem(word));
+            continue;
+        }
+        let foreign = |is_form: &dyn Fn(&str) -> bool| {
+            FOREIGN
+                .iter()
+                .find(|(forms, _)| forms.split('|').any(is_form))
+                .map(|(_, known)| (*known).to_owned())
+        };
+        let begins = |form: &str| form.strip_suffix('*').is_some_and(|start| word.starts_with(start));
+        let translated = || {
+            let known = terms::translations(word, language).into_iter().next()?;
+            Some(Language::English.stem(known.1.first()?))
+        };
+        // A longer word may be another one: "Baum" is not "bauen".
+        let known = foreign(&|form| form == word)
+            .or_else(|| foreign(&begins).filter(|_| word.len() > SHORT_FORM || translated().is_none()))
+            .or_else(|| translated().filter(|_| !language.is_stop_word(word)));
+        match known {
+            Some(known) => words.push(known),
             None if language.is_stop_word(word) => {}
-            None => match terms::translations(word, language).into_iter().next() {
-                Some((_, known)) => words.extend(known.first().map(|known| Language::English.stem(known))),
-                None => unknown += 1,
-            },
+            None => unknown += 1,
         }
     }
     Spoken { words, names, unknown }
@@ -558,6 +601,31 @@ mod tests {
             "Add a protocol field to the socket",
             "Make the router faster to clone",
             "How is the language of a file guessed when its name ends in something like .bak?",
+            "What does flush do?",
+            "What is the retry budget for?",
+            "What does `parse_rollout` do?",
+            "Wofür wird der Mutex gebraucht?",
+            "Which function calls parse_rollout?",
+            "Where is the timeout set?",
+            "How is the query built?",
+            "Where is revoke called?",
+            "When does the timer start?",
+            "When is the mutex released?",
+            "How are events published to subscribers?",
+            "How does the render pipeline cull objects?",
+            "Where is the license key validated?",
+            "How are line endings handled?",
+            "How large is the write buffer?",
+            "Which nodes need rebalancing?",
+            "How are error messages formatted?",
+            "Where is the log file written?",
+            "How are the rows sorted?",
+            "What does the scheduler depend on?",
+            "When does the migration run?",
+            "Document the socket protocol",
+            "main loop",
+            "render pipeline",
+            "Wie wird der Baum durchlaufen?",
             "Why did we drop Redis?",
             "When did the build last fail?",
         ] {
