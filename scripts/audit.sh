@@ -1,8 +1,8 @@
 #!/bin/bash
 # Checks the crates, and the npm packages in the page, for known vulnerabilities: audit.sh CARGO_DENY
 #
-# Fails on a vulnerability. A source that cannot be reached is named as NOT checked; that alone passes only if neither can
-# be reached, as on a machine without network, and never where CI is set: a scheduled check must not pass unseen.
+# Fails on a vulnerability. A source that cannot be reached is named as NOT checked. If only one is unreachable, the check
+# fails; if both are, it passes, as on a machine without network, except where CI is set.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 deny=${1:?the path of cargo-deny}

@@ -16,8 +16,7 @@ const SESSIONS: usize = 1_460;
 /// The time of the newest session: 2026-11-01.
 const NEWEST: i64 = 1_793_491_200_000;
 const STEP: i64 = 6 * 3_600_000;
-/// Each prompt has a unique word; the words of one session in this many are searched for.
-/// Every kind of session gets its turn.
+/// Each prompt has a unique word. Every 61st session's words are searched, so that every kind of session has its turn.
 const SEARCHED: usize = 61;
 
 /// The expected result of the list and the search for a session.

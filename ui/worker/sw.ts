@@ -3,7 +3,7 @@
 
 export {};
 declare const self: ServiceWorkerGlobalScope;
-/** Put in by the build: the page's files, and a name for this very set of them. */
+/** Injected by the build: the page's files, and a version that identifies this set of them. */
 declare const __PAGE__: { version: string; files: string[] };
 
 const { version, files } = __PAGE__;
@@ -41,7 +41,7 @@ self.addEventListener('notificationclick', (event) => {
 async function keep(): Promise<void> {
   const cache = await caches.open(CACHE);
   await cache.addAll(files.map((file) => new Request(new URL(file, START), { cache: 'reload' })));
-  // A page is one script and one style sheet: an old one needs nothing more that could be gone.
+  // A page is one script and one style sheet, so a page that is already open needs no other cached file.
   await self.skipWaiting();
 }
 
@@ -56,7 +56,7 @@ async function forget(): Promise<void> {
 async function newest(request: Request): Promise<Response> {
   try {
     const response = await begun(request);
-    // A proxy before a bridge that is gone answers for it.
+    // A status of 500 and above may come from a proxy whose bridge is down.
     if (response.status < 500) return response;
   } catch {
     // There is no network, or no bridge.

@@ -42,16 +42,16 @@ pub(crate) fn result(tool: &str, output: &Value) -> String {
 
 /// Describes what was left out of a result, one clause per cut.
 pub(crate) fn cut(cut: &Cut) -> Vec<String> {
-    let mut reply = Vec::new();
+    let mut clauses = Vec::new();
     if cut.timed_out {
-        reply.push("the time limit was reached before everything was searched".to_owned());
+        clauses.push("the time limit was reached before everything was searched".to_owned());
     } else if cut.truncated {
-        reply.push("a limit was reached: there is more than shown".to_owned());
+        clauses.push("a limit was reached: there is more than shown".to_owned());
     }
     if cut.omitted > 0 {
-        reply.push(format!("{} skipped", count(cut.omitted, "item")));
+        clauses.push(format!("{} skipped", count(cut.omitted, "item")));
     }
-    reply
+    clauses
 }
 
 fn distinct(output: &Value, key: &str) -> u64 {

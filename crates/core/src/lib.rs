@@ -1,7 +1,7 @@
 //! The domain of OpenAgents Desktop: a workspace, the updates of a session, trust, and the traits of models and agents.
 //!
 //! **Architecture invariant:** nothing here knows a dialect, a socket, a window or a terminal. The serde form of the types
-//! in [`update`] is the event store's; each dialect converts them at the edge. Snapshots that clients see as they are
+//! in [`update`] is the event store's; each dialect converts them at the edge. Types that clients receive unchanged
 //! derive the page's types.
 //!
 //! # Layers

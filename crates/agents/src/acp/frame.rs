@@ -60,10 +60,10 @@ impl RpcError {
     /// Returns `advice` (how to log in), followed by the agent's message unless it is only the standard one.
     pub(super) fn login_sentence(&self, advice: &str) -> String {
         match self.sentence() {
-            reply if reply.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
+            message if message.trim_end_matches('.').eq_ignore_ascii_case(AUTHENTICATION_WORDS) => {
                 advice.to_owned()
             }
-            reply => format!("{advice}. It says: {reply}"),
+            message => format!("{advice}. It says: {message}"),
         }
     }
 
@@ -178,11 +178,11 @@ pub(super) fn response(id: &Value, result: Result<Value, RpcError>) -> Value {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => {
-            let mut reply = json!({"code": error.code, "message": error.message});
+            let mut fault = json!({"code": error.code, "message": error.message});
             if !error.data.is_null() {
-                reply["data"] = error.data;
+                fault["data"] = error.data;
             }
-            json!({"jsonrpc": "2.0", "id": id, "error": reply})
+            json!({"jsonrpc": "2.0", "id": id, "error": fault})
         }
     }
 }

@@ -65,14 +65,14 @@ fn status(status: wire::ToolCallStatus) -> Option<CallStatus> {
 fn terminals(meta: Option<&wire::Meta>) -> Vec<TerminalNews> {
     let words = ["terminal_info", "terminal_output", "terminal_output_delta", "terminal_exit"];
     let news = |word: &str| {
-        let reply = meta?.get(word)?;
+        let fields = meta?.get(word)?;
         let exit = || {
-            let code = reply["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
-            (code, reply["signal"].as_str().map(str::to_owned))
+            let code = fields["exit_code"].as_i64().and_then(|code| i32::try_from(code).ok());
+            (code, fields["signal"].as_str().map(str::to_owned))
         };
         Some(TerminalNews {
-            id: reply["terminal_id"].as_str()?.to_owned(),
-            data: reply["data"].as_str().unwrap_or_default().to_owned(),
+            id: fields["terminal_id"].as_str()?.to_owned(),
+            data: fields["data"].as_str().unwrap_or_default().to_owned(),
             exit: (word == "terminal_exit").then(exit),
             shows: word != "terminal_info",
         })

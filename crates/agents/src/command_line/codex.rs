@@ -18,7 +18,7 @@ pub(super) fn arguments(resume: Option<&str>) -> Vec<&str> {
 
 pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
     let Ok(event) = json_text::from_slice::<Value>(line) else { return Vec::new() };
-    let reply = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
+    let reason = |value: &Value| value.as_str().unwrap_or("it did not say why").to_owned();
     let item = &event["item"];
     let read = match event["type"].as_str() {
         Some("thread.started") => event["thread_id"].as_str().map(|id| Event::Session(id.to_owned())),
@@ -26,7 +26,7 @@ pub(super) fn parse_line(line: &[u8]) -> Vec<Event> {
         // An item that completes at once has no earlier event.
         Some("item.completed") => text_item(item).or_else(|| call_item(item, call_status(item))),
         Some("turn.completed") => Some(Event::Done),
-        Some("turn.failed") => Some(Event::Failed(reply(&event["error"]["message"]))),
+        Some("turn.failed") => Some(Event::Failed(reason(&event["error"]["message"]))),
         // An `error` is followed by a retry or by `turn.failed`.
         _ => None,
     };
@@ -44,17 +44,17 @@ fn text_item(item: &Value) -> Option<Event> {
 
 fn call_item(item: &Value, status: CallStatus) -> Option<Event> {
     let (id, name) = (item["id"].as_str()?, item["type"].as_str()?);
-    let reply = |key: &str| item[key].as_str().unwrap_or_default();
+    let text = |key: &str| item[key].as_str().unwrap_or_default();
     let mut locations = Vec::new();
     let (line, kind) = match name {
-        "command_execution" => (reply("command").to_owned(), ToolKind::Execute),
+        "command_execution" => (text("command").to_owned(), ToolKind::Execute),
         "file_change" => {
             locations = changed_locations(item);
             let paths: Vec<_> = locations.iter().map(|location| location.path.as_str()).collect();
             (format!("Edit {}", paths.join(", ")), ToolKind::Edit)
         }
-        "mcp_tool_call" => (format!("{} {}", reply("server"), reply("tool")), ToolKind::Other),
-        "web_search" => (format!("Search for {}", reply("query")), ToolKind::Fetch),
+        "mcp_tool_call" => (format!("{} {}", text("server"), text("tool")), ToolKind::Other),
+        "web_search" => (format!("Search for {}", text("query")), ToolKind::Fetch),
         _ => return None,
     };
     let mut arguments = item.as_object()?.clone();

@@ -18,13 +18,13 @@ impl Calls {
             return;
         }
         let mut touched = None;
-        for reply in terminals {
-            let Some(terminal) = self.terminal(&reply.id) else { continue };
-            terminal.output.push(reply.data.as_bytes());
-            if let Some(exit) = reply.exit {
+        for update in terminals {
+            let Some(terminal) = self.terminal(&update.id) else { continue };
+            terminal.output.push(update.data.as_bytes());
+            if let Some(exit) = update.exit {
                 (terminal.exit_code, terminal.signal) = exit;
             }
-            touched = Some((reply.id, reply.shows));
+            touched = Some((update.id, update.shows));
         }
         let Some((id, true)) = touched else { return };
         let piece = Shown::Terminal(id);

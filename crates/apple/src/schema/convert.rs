@@ -235,25 +235,25 @@ impl Converter<'_> {
     }
 
     fn constants(&mut self, constants: &[Value], at: &str, name: &str) -> Conversion {
-        let reply: Vec<_> = constants.iter().filter(|value| !value.is_null()).collect();
-        let nullable = reply.len() < constants.len();
-        if reply.is_empty() {
+        let kept: Vec<_> = constants.iter().filter(|value| !value.is_null()).collect();
+        let nullable = kept.len() < constants.len();
+        if kept.is_empty() {
             return fail(at, if nullable { Reason::OnlyNull } else { Reason::Nothing });
         }
-        let list = reply.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-        let note = if reply.len() == 1 { format!("always {list}") } else { format!("one of {list}") };
-        let texts: Option<Vec<_>> = reply.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+        let list = kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let note = if kept.len() == 1 { format!("always {list}") } else { format!("one of {list}") };
+        let texts: Option<Vec<_>> = kept.iter().map(|value| value.as_str().map(str::to_owned)).collect();
         let (node, note) = if let Some(choices) = texts {
             let mut seen = BTreeSet::new();
             let choices = choices.into_iter().filter(|choice| seen.insert(choice.clone())).collect();
             (Node::Enum { name: self.unique_name(name), choices }, None)
-        } else if let Some(numbers) = reply.iter().map(|value| whole(value)).collect::<Option<Vec<_>>>() {
+        } else if let Some(numbers) = kept.iter().map(|value| whole(value)).collect::<Option<Vec<_>>>() {
             let (minimum, maximum) = (numbers.iter().min().copied(), numbers.iter().max().copied());
             (Node::Integer { minimum, maximum }, Some(note))
-        } else if reply.iter().all(|value| value.is_number()) {
+        } else if kept.iter().all(|value| value.is_number()) {
             (Node::Number { minimum: None, maximum: None }, Some(note))
-        } else if reply.iter().all(|value| value.is_boolean()) {
-            (Node::Boolean, (reply.len() == 1).then_some(note))
+        } else if kept.iter().all(|value| value.is_boolean()) {
+            (Node::Boolean, (kept.len() == 1).then_some(note))
         } else {
             return fail(at, Reason::MixedConstants);
         };
@@ -269,12 +269,12 @@ impl Converter<'_> {
         name: &str,
         depth: usize,
     ) -> Conversion {
-        let reply: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
-        let nullable = reply.len() < kinds.len();
+        let kept: Vec<_> = kinds.iter().filter(|kind| kind.as_str() != Some("null")).collect();
+        let nullable = kept.len() < kinds.len();
         // Integers are numbers, so `integer` next to `number` is redundant.
-        let has_number = reply.iter().any(|kind| kind.as_str() == Some("number"));
-        let reply: Vec<_> =
-            reply.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();
+        let has_number = kept.iter().any(|kind| kind.as_str() == Some("number"));
+        let kept: Vec<_> =
+            kept.into_iter().filter(|kind| !has_number || kind.as_str() != Some("integer")).collect();
         if kinds.iter().any(Value::is_array) {
             return fail(at, Reason::NoSchema);
         }
@@ -283,7 +283,7 @@ impl Converter<'_> {
             one.insert("type".to_owned(), kind.clone());
             self.typed(&one, at, part, depth + 1)
         };
-        match reply.as_slice() {
+        match kept.as_slice() {
             [] => fail(at, if nullable { Reason::OnlyNull } else { Reason::NoSchema }),
             [one] => Ok(Found { nullable, ..as_type(one, name)? }),
             several => {

@@ -206,9 +206,9 @@ mod tests {
     /// Every system that this program is built for reports its pressure, except containers without `/proc/pressure`.
     #[test]
     fn from_system_reports_pressure() {
-        let reply = Pressure::from_system();
+        let pressure = Pressure::from_system();
         if cfg!(target_os = "macos") || std::path::Path::new("/proc/pressure/memory").exists() {
-            assert!(reply.is_some());
+            assert!(pressure.is_some());
         }
     }
 }

@@ -43,27 +43,31 @@ pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
 
 fn from_repository(survey: &Survey) -> Option<Intent> {
     let repository = survey.repository();
-    let reply = repository.description.as_ref()?;
+    let description = repository.description.as_ref()?;
     let name = repository.name.as_deref().unwrap_or(survey.workspace.name());
     Some(Intent {
-        sentence: Some(as_sentence(name, &reply.text)),
+        sentence: Some(as_sentence(name, &description.text)),
         source: IntentSource::Readme,
         model: None,
-        evidence: vec![reply.evidence()],
+        evidence: vec![description.evidence()],
     })
 }
 
 /// Turns a description into a sentence: `ripgrep is a search tool` is a sentence already; `A fast find` gets a subject.
-fn as_sentence(name: &str, reply: &str) -> String {
-    let full_stop = if reply.ends_with(['.', '!', '?', '…']) { "" } else { "." };
+fn as_sentence(name: &str, description: &str) -> String {
+    let full_stop = if description.ends_with(['.', '!', '?', '…']) { "" } else { "." };
     let first = |text: &str| {
         let word = text.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
         word.unwrap_or_default().to_lowercase()
     };
-    let has_subject = first(reply) == first(name)
-        || first(reply) == "this"
-        || reply.split(' ').take(8).any(|word| word == "is" || word == "are");
-    if has_subject { format!("{reply}{full_stop}") } else { format!("Work on {name}: {reply}{full_stop}") }
+    let has_subject = first(description) == first(name)
+        || first(description) == "this"
+        || description.split(' ').take(8).any(|word| word == "is" || word == "are");
+    if has_subject {
+        format!("{description}{full_stop}")
+    } else {
+        format!("Work on {name}: {description}{full_stop}")
+    }
 }
 
 #[cfg(test)]
@@ -79,8 +83,8 @@ mod tests {
             ("Tide tables", "Predicts the tide.", "Work on Tide tables: Predicts the tide."),
             ("Serde JSON", "Serde is a framework.", "Serde is a framework."),
         ];
-        for (name, reply, expected) in rows {
-            assert_eq!(as_sentence(name, reply), expected);
+        for (name, description, expected) in rows {
+            assert_eq!(as_sentence(name, description), expected);
         }
     }
 }

@@ -78,7 +78,7 @@ impl OutcomeReceiver {
 pub(crate) struct Requests(Vec<Request>);
 
 impl Requests {
-    /// Adds a request that expires after `timeout`. Returns its id.
+    /// Adds a request that expires after `timeout`. Returns its id and a receiver for the outcome.
     pub(crate) fn add(&mut self, info: RequestInfo, timeout: Duration) -> (String, OutcomeReceiver) {
         let (outcome, receiver) = watch::channel(None);
         let (id, asked_at) = (uuid::Uuid::new_v4().to_string(), now_ms());

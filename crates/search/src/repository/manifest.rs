@@ -42,9 +42,9 @@ pub(super) fn parse(text: &str, path: &str) -> Manifest {
     let description = description.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     Manifest {
         name: name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()),
-        description: description.map(|reply| Description {
-            line: line_of(text, &reply),
-            text: first_sentence(&reply),
+        description: description.map(|declared| Description {
+            line: line_of(text, &declared),
+            text: first_sentence(&declared),
             path: path.to_owned(),
         }),
     }
@@ -72,8 +72,8 @@ fn between(text: &str, open: &str, close: &str) -> Option<String> {
 }
 
 /// Returns the line, from 1, with the first words of a description.
-fn line_of(text: &str, reply: &str) -> u64 {
-    let head: String = reply.lines().next().unwrap_or_default().chars().take(40).collect();
+fn line_of(text: &str, description: &str) -> u64 {
+    let head: String = description.lines().next().unwrap_or_default().chars().take(40).collect();
     let at = text.lines().position(|line| line.contains(&head));
     at.map_or(1, |index| index as u64 + 1)
 }
@@ -119,7 +119,7 @@ mod tests {
         for (path, text, name, description) in rows {
             let manifest = parse(text, path);
             assert_eq!(manifest.name.unwrap_or_default(), name, "{path} {text}");
-            let found = manifest.description.map(|reply| (reply.text, reply.line));
+            let found = manifest.description.map(|found| (found.text, found.line));
             assert_eq!(found, description.map(|(text, line)| (text.to_owned(), line)), "{path} {text}");
         }
     }

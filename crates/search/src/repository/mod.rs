@@ -40,19 +40,19 @@ impl Repository {
         let readme = README_NAMES.iter().find_map(|name| find(name));
         let manifest =
             manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
-        let reply =
+        let introduction =
             readme.as_deref().map(|path| readme::parse(&text_of(workspace, path), path)).unwrap_or_default();
         let declared = manifest
             .as_deref()
             .map(|path| manifest::parse(&text_of(workspace, path), path))
             .unwrap_or_default();
         Self {
-            name: reply.heading.or(declared.name),
+            name: introduction.heading.or(declared.name),
             // A README's introduction is written for people; a manifest's description is better than a slogan.
-            description: if reply.introduces {
-                reply.sentence.or(declared.description)
+            description: if introduction.introduces {
+                introduction.sentence.or(declared.description)
             } else {
-                declared.description.or(reply.sentence)
+                declared.description.or(introduction.sentence)
             },
             readme,
             manifest,
@@ -71,7 +71,7 @@ pub fn top_names(workspace: &Workspace) -> Vec<String> {
 
 /// Returns the line of a README's first sentence, from 1.
 pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
-    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |reply| reply.line)
+    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |sentence| sentence.line)
 }
 
 /// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
@@ -99,8 +99,8 @@ pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, Strin
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
 pub fn first_prose(markdown: &str) -> Option<String> {
-    let reply = readme::parse(markdown, "").sentence?.text;
-    Some(without_controls(&reply)).filter(|clean| !clean.is_empty())
+    let sentence = readme::parse(markdown, "").sentence?.text;
+    Some(without_controls(&sentence)).filter(|clean| !clean.is_empty())
 }
 
 /// Returns foreign text as one line without markup and terminal control characters.

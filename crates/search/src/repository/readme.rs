@@ -198,7 +198,7 @@ mod tests {
         for (text, heading, sentence) in rows {
             let readme = parse(text, "README.md");
             assert_eq!(readme.heading.as_deref(), heading, "{text}");
-            let found = readme.sentence.map(|reply| (reply.text, reply.line));
+            let found = readme.sentence.map(|sentence| (sentence.text, sentence.line));
             assert_eq!(found, sentence.map(|(text, line)| (text.to_owned(), line)), "{text}");
         }
     }

@@ -74,7 +74,7 @@ pub(crate) struct SessionState {
     pub(crate) title: Option<String>,
     mode: Arc<str>,
     pub(super) marks: Marks,
-    /// With its number of changes.
+    /// Change counter, and current activity.
     pub(super) activity: (u64, Option<Activity>),
     pub(super) commands: (u64, Arc<[OfferedCommand]>),
     /// Open work of this session and its delegates. Starts empty: the work of an earlier process has been closed.

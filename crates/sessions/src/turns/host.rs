@@ -194,8 +194,9 @@ impl AgentHost for Host {
     }
 
     fn brief(&self) -> Option<String> {
-        let reply = transcript_for(Reader::Hosted, &self.agent_id, &self.session, &CancellationToken::new());
-        brief(&reply)
+        let session =
+            transcript_for(Reader::Hosted, &self.agent_id, &self.session, &CancellationToken::new());
+        brief(&session)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Logs as described in public bug reports about tools of this kind, each with what its agent itself would show. Every
-//! bird is one prompt.
+//! Logs as described in public bug reports about tools of this kind, each with the result that its own
+//! agent would show. Each code word is one prompt.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
