@@ -35,6 +35,11 @@ pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
         for passage in passages.filter(|passage| passage.path == *path && passage.end >= first).take(2) {
             let start = passage.start.max(first);
             let text = repository::section(workspace, path, start, 12);
+            // The heading above the first sentence is the project's name.
+            let is_above = |line: &&str| line.trim().is_empty() || line.starts_with(['#', '=']);
+            let above = text.lines().take_while(is_above).count();
+            let text = text.lines().skip(above).collect::<Vec<_>>().join("\n");
+            let start = start + above as u64;
             let prose = cut_at_word(&one_line(&repository::plain(&text)), 500);
             if !prose.is_empty() && said.len() < ENOUGH {
                 said.push_str(&prose);

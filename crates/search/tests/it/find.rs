@@ -152,6 +152,9 @@ fn project_question_finds_readme() {
         found.findings[0].excerpt,
         "An HTTP client. It follows redirects and respects proxy settings."
     );
+    let short = tree(&[("README.md", "# Proj\n\nA small project.\n")]);
+    let lead = ask(short.path(), "What does this project do?").lead;
+    assert_eq!(lead.as_deref(), Some("A small project. (`README.md:3`)"));
     let bare = tree(&[("a.rs", "fn a() {}\n"), ("README.md", "\n")]);
     assert!(ask(bare.path(), "What does this project do?").hint.is_some());
 }
