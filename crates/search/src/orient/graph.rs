@@ -2,10 +2,11 @@
 
 use super::{
     documents::Documents,
-    evidence::{Answer, Fact, beginning},
+    evidence::{Answer, Fact},
     files::{THREADS, is_code, language_of, text},
+    places,
 };
-use openagents_core::{budget::Budget, parallel, visible::code_span, workspace::Workspace};
+use openagents_core::{budget::Budget, parallel, update::Finding, visible::code_span, workspace::Workspace};
 use regex::Regex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -119,7 +120,7 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
     for (at, path) in paths.iter().enumerate() {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let stem = name.split('.').next().unwrap_or(name);
-        let is_index = matches!(stem, "mod" | "__init__" | "index" | "lib" | "main");
+        let is_index = is_index(path);
         let known = if is_index { folder.rsplit('/').next().unwrap_or(folder) } else { stem };
         by_name.entry(known.to_lowercase()).or_default().push(at);
         if name.contains('.') && !is_index {
@@ -127,6 +128,12 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
         }
     }
     by_name
+}
+
+/// Returns whether a file stands for its folder.
+fn is_index(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name.split('.').next(), Some("mod" | "__init__" | "index" | "lib" | "main"))
 }
 
 /// Returns the files that a text imports.
@@ -195,16 +202,21 @@ fn resolve(
     let known = by_name.get(last).or_else(|| by_name.get(stem))?;
     let near = |path: &str| {
         let shared = own.split('/').zip(path.split('/')).take_while(|(one, other)| one == other).count();
-        let folders: Vec<String> = path.to_lowercase().rsplit('/').skip(1).map(str::to_owned).collect();
+        // An index file has the name of its folder.
+        let own_parts = if is_index(path) { 2 } else { 1 };
+        let folders: Vec<String> =
+            path.to_lowercase().rsplit('/').skip(own_parts).map(str::to_owned).collect();
         let matched =
             parts.iter().rev().skip(1).zip(&folders).take_while(|(part, folder)| part == folder).count();
-        (matched, shared)
+        // All of the import is in the path, and nothing but a source folder comes before it.
+        let is_whole = matched + 1 == parts.len() && folders[matched..].iter().all(|folder| folder == "src");
+        (matched, is_whole, shared)
     };
     let known = known.iter().copied().take(NAMESAKES);
     let candidates = known.filter(|at| family(paths[*at]) == family(own));
     let best = candidates.max_by_key(|at| near(paths[*at]))?;
     // A package of another project often has the name of a file here: one part alone has to be near.
-    let (matched, shared) = near(paths[best]);
+    let (matched, _, shared) = near(paths[best]);
     (parts.len() == 1 || matched > 0 || shared > 0).then_some(best)
 }
 
@@ -215,7 +227,10 @@ pub(super) fn central(workspace: &Workspace, documents: &Documents, budget: &Bud
     for file in most_imported(workspace, &code, budget).iter().take(CENTRAL) {
         let by = format!("imported by {} of {} files", file.by, code.len());
         answer.facts.push(Fact::new(format!("`{}`: {by}", code_span(&file.path))));
-        beginning(workspace, &file.path, by).into_iter().for_each(|finding| answer.show(finding));
+        if let Some(text) = text(workspace, Path::new(&file.path)) {
+            let finding = places::finding(workspace, &places::file(&file.path, &text));
+            answer.show(Finding { why: by, ..finding });
+        }
     }
     answer
 }
@@ -232,6 +247,12 @@ mod tests {
                 "use crate::net::error::Fault;\n",
                 vec!["src/a.rs", "src/net/error.rs"],
                 "src/net/error.rs",
+            ),
+            (
+                "src/runtime/metrics/a.rs",
+                "use crate::runtime::Handle;\n",
+                vec!["src/runtime/mod.rs", "src/runtime/metrics/runtime.rs"],
+                "src/runtime/mod.rs",
             ),
             ("pkg/a.py", "from pkg.nodes import Node\n", vec!["pkg/a.py", "pkg/nodes.py"], "pkg/nodes.py"),
             ("pkg/a.py", "from . import compat\n", vec!["pkg/a.py", "pkg/compat.py"], "pkg/compat.py"),

@@ -407,12 +407,12 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         };
         words.iter().filter(is_other).cloned().collect()
     };
-    // Two unknown words of another language are seldom the subject; one may always be a verb.
-    let strangers = |others: &[String]| others.len() + unknown.saturating_sub(1);
+    // An unknown word of another language may be a verb; two are more likely a subject.
+    let unrelated = |others: &[String]| others.len() + unknown.saturating_sub(1);
     let (profile, others) = PROFILES.iter().filter(matches).find_map(|profile| {
         let may_name = names.is_empty() || profile.may_have_names();
         let others = others(profile);
-        (may_name && strangers(&others) <= profile.strangers(by_newcomer, is_of_project))
+        (may_name && unrelated(&others) <= profile.unrelated_words(by_newcomer, is_of_project))
             .then_some((profile, others))
     })?;
     let is_subject = |word: &&String| !is_listed(word, QUESTION_WORDS) && !is_listed(word, PLACE_WORDS);
@@ -421,9 +421,9 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
 }
 
 impl Profile {
-    /// Returns how many words a question may have that belong neither to the topic nor to any question. With more, and
-    /// without a sign that it is about the whole project, it is about a part of the code: "Where is the timeout set?"
-    fn strangers(&self, by_newcomer: bool, is_of_project: bool) -> usize {
+    /// Returns how many unrelated words a question about the topic may have. With more, it is about a part of the code:
+    /// "Where is the timeout set?"
+    fn unrelated_words(&self, by_newcomer: bool, is_of_project: bool) -> usize {
         match self.topic {
             Topic::Layout | Topic::Extend | Topic::Documentation | Topic::Central => 3,
             Topic::Configuration => 2,
