@@ -184,6 +184,14 @@ impl Worktree {
     }
 }
 
+/// Returns the git folder of the worktree whose root is `root`. A `.git` that names the folder of another repository does
+/// not count.
+pub fn git_folder(root: &Path) -> Option<PathBuf> {
+    let root = real_path(root);
+    let tree = Worktree::find(&root).filter(|tree| tree.top == root && tree.is_listed())?;
+    Some(tree.own)
+}
+
 /// Returns the root of the worktree around a directory, and the corresponding folders in other worktrees of its
 /// repository.
 pub fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {

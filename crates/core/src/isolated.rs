@@ -42,33 +42,57 @@ pub fn run<N, T>(
     limit: Duration,
     cancel: &CancellationToken,
     work: impl FnOnce(&mpsc::Sender<StageMessage<N, T>>) -> T + Send + 'static,
-    mut on_news: impl FnMut(N),
+    on_news: impl FnMut(N),
 ) -> Result<T, Lost>
 where
     N: Send + 'static,
     T: Send + 'static,
 {
-    let (sender, words) = mpsc::channel();
-    let stage = move || {
-        let result = work(&sender);
-        // The receiver is dropped once the stage is abandoned.
-        let _ = sender.send(StageMessage::Done(result));
-    };
-    let spawned = std::thread::Builder::new().name(thread_name(name)).spawn(stage);
-    spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
-    let give_up = Instant::now() + limit;
-    loop {
-        match words.recv_timeout(POLL) {
-            Ok(StageMessage::Done(result)) => return Ok(result),
-            Ok(StageMessage::News(news)) => on_news(news),
-            Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Lost::Panicked(name.to_owned())),
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-        }
-        if cancel.is_cancelled() {
-            return Err(Lost::Cancelled);
-        }
-        if Instant::now() >= give_up {
-            return Err(Lost::NoAnswer(name.to_owned(), limit));
+    Stage::start(name, limit, work)?.wait(cancel, on_news)
+}
+
+/// A stage that runs on a separate thread.
+#[derive(Debug)]
+pub struct Stage<N, T> {
+    name: String,
+    limit: Duration,
+    give_up: Instant,
+    messages: mpsc::Receiver<StageMessage<N, T>>,
+}
+
+impl<N: Send + 'static, T: Send + 'static> Stage<N, T> {
+    /// Starts `work`, which has `limit` from now.
+    pub fn start(
+        name: &str,
+        limit: Duration,
+        work: impl FnOnce(&mpsc::Sender<StageMessage<N, T>>) -> T + Send + 'static,
+    ) -> Result<Self, Lost> {
+        let (sender, messages) = mpsc::channel();
+        let stage = move || {
+            let result = work(&sender);
+            // The receiver is dropped once the stage is abandoned.
+            let _ = sender.send(StageMessage::Done(result));
+        };
+        let spawned = std::thread::Builder::new().name(thread_name(name)).spawn(stage);
+        spawned.map_err(|error| Lost::NoThread(name.to_owned(), error.to_string()))?;
+        Ok(Self { name: name.to_owned(), limit, give_up: Instant::now() + limit, messages })
+    }
+
+    /// Waits for its result, and passes its progress on, never after the end.
+    pub fn wait(self, cancel: &CancellationToken, mut on_news: impl FnMut(N)) -> Result<T, Lost> {
+        loop {
+            match self.messages.recv_timeout(POLL) {
+                Ok(StageMessage::Done(result)) => return Ok(result),
+                Ok(StageMessage::News(news)) => on_news(news),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Lost::Panicked(self.name)),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if cancel.is_cancelled() {
+                return Err(Lost::Cancelled);
+            }
+            if Instant::now() >= self.give_up {
+                return Err(Lost::NoAnswer(self.name, self.limit));
+            }
         }
     }
 }

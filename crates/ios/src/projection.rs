@@ -121,7 +121,9 @@ impl Projection {
             SessionUpdate::AgentMessage(AgentMessage { late: true, .. })
             | SessionUpdate::AgentThought(AgentThought { late: true, .. }) => {}
             SessionUpdate::AgentMessage(message) => {
-                if message.findings.as_ref().is_some_and(|findings| findings.in_exploration) {
+                if message.is_overview
+                    || message.findings.as_ref().is_some_and(|findings| findings.in_exploration)
+                {
                     // The app expects one message per exploration.
                 } else if message.text.is_empty() {
                     // Some chunks only carry usage figures.

@@ -16,3 +16,5 @@ pub mod find;
 mod orient;
 pub mod recall;
 pub mod repository;
+
+pub use orient::overview;

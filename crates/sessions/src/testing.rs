@@ -264,6 +264,7 @@ pub fn summary() -> SessionUpdate {
                 },
             ],
             findings: Vec::new(),
+            overview: None,
         }),
         ..AgentMessage::default()
     })

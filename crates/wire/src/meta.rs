@@ -89,6 +89,9 @@ pub struct SpeechMeta {
     /// Findings. The text repeats them for clients that cannot draw them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Findings>,
+    /// The text is an overview of the workspace, for clients that cannot draw the one in the summary that follows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_overview: bool,
     /// Figures of a model's answer, on its last chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

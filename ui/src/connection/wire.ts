@@ -248,6 +248,16 @@ export type ClientMeta = {
   oneStream?: boolean;
 };
 
+/** The folders of the code, without tests and examples, and the imports between them. */
+export type CodeMap = {
+  /** Each is followed by its children. */
+  nodes: Array<MapNode>;
+  /** Between nodes with the same parent, most imports first. */
+  edges: Array<MapEdge>;
+  /** Number of smaller files and folders that are not shown. */
+  omitted: number;
+};
+
 /** Metadata of the answer to `initialize`. */
 export type ConnectionMeta = {
   /** Identifies this client's own prompts in the log. */
@@ -454,6 +464,13 @@ export type ExploreResult = {
   /** `started`. */
   status: string;
 };
+
+/** Lines that show a fact. */
+export type FactPlace = {
+  /** First and last line, from 1; 0 if the whole is meant. */
+  start: number;
+  end: number;
+} & ({ path: string } | { provider: string; session_id: string });
 
 /** Params of `_openagents/history/find`. */
 export type FindLines = {
@@ -680,6 +697,32 @@ export type MachineCard = {
   freeDiskBytes: number;
 };
 
+/** Imports from one node to another, by index. */
+export type MapEdge = {
+  from: number;
+  to: number;
+  /** Number of files that import. */
+  imports: number;
+  /** Both nodes import each other, directly or through others. */
+  is_circular?: boolean;
+  /** Other nodes lead there as well, so the arrow may be left out. */
+  is_implied?: boolean;
+};
+
+/** A folder or file of the map. */
+export type MapNode = {
+  /** Relative to the workspace; a folder ends with `/`. */
+  path: string;
+  /** One line; may be empty. */
+  description: string;
+  files: number;
+  lines: number;
+  /** From the top, 0; imports lead to higher layers, except those of circles. */
+  layer: number;
+  /** Index of the node that contains this one. */
+  parent?: number;
+};
+
 /** Params of `_openagents/markdown`. */
 export type Markdown = {
   /** Markdown. */
@@ -839,6 +882,29 @@ export type OpenListener = { kind: Listener; address: string };
 
 /** The protocol's kinds of options. `Always` means this and similar requests from now on. */
 export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
+
+/** What a newcomer wants to know about a project, computed from its files, git and past sessions. */
+export type Overview = {
+  /** In the order of [`OverviewTopic`]; topics without facts are left out. */
+  blocks: Array<OverviewBlock>;
+  /** Empty if there is no code in at least two folders or files. */
+  map: CodeMap;
+  /** At most three that the workspace answers. */
+  questions?: Array<string>;
+  /** A bound ended the reading early, so some of it is missing. */
+  truncated?: boolean;
+};
+
+export type OverviewBlock = { topic: OverviewTopic; facts: Array<OverviewFact> };
+
+/** A statement about a project. */
+export type OverviewFact = {
+  /** One line of Markdown. */
+  text: string;
+  place?: FactPlace;
+};
+
+export type OverviewTopic = 'purpose' | 'commands' | 'start' | 'structure' | 'changes' | 'sessions';
 
 export type Pairing = {
   /** `K7QX-2M9P`. */
@@ -1253,6 +1319,8 @@ export type SpeechMeta = {
   summary?: Summary;
   /** Findings. The text repeats them for clients that cannot draw them. */
   findings?: Findings;
+  /** The text is an overview of the workspace, for clients that cannot draw the one in the summary that follows. */
+  isOverview?: boolean;
   /** Figures of a model's answer, on its last chunk. */
   usage?: Usage;
   ended?: boolean;
@@ -1300,6 +1368,8 @@ export type Summary = {
   evidence: Array<Evidence>;
   /** Findings for the goals, best first; empty without goals. */
   findings?: Array<Finding>;
+  /** Of an exploration without goals. */
+  overview?: Overview;
 };
 
 /** Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id. */

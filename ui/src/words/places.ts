@@ -1,4 +1,4 @@
-import type { Evidence, Finding, Summary } from '../connection/wire';
+import type { Evidence, FactPlace, Finding, Summary } from '../connection/wire';
 
 const PROVIDERS: Record<string, string> = {
   amp: 'Amp',
@@ -37,6 +37,12 @@ export function citation(evidence: Evidence): string {
 export function locationOf(finding: Finding): string {
   const where = 'path' in finding ? finding.path : `${finding.provider} ${shortId(finding.session_id)}`;
   return `${where}:${linesOf(finding)}`;
+}
+
+/** `src/pair.rs:12-40`, `src/pair.rs` if the whole is meant, `codex 19fba3d`. */
+export function placeWords(place: FactPlace): string {
+  const where = 'path' in place ? place.path : `${place.provider} ${shortId(place.session_id)}`;
+  return place.start === 0 ? where : `${where}:${linesOf(place)}`;
 }
 
 /** `12-40`, or `7` for a single line. */

@@ -171,6 +171,7 @@ fn agent_message(message: &AgentMessage) -> ContentChunk {
     let ours = SpeechMeta {
         summary: message.summary.clone(),
         findings: message.findings.clone(),
+        is_overview: message.is_overview,
         usage: message.usage,
         ended: message.ended,
         failed: message.failed,

@@ -84,6 +84,9 @@ pub(crate) struct Explore {
     /// The planner, which also infers the intent if past sessions say nothing
     #[arg(long, default_value = "heuristic")]
     pub(crate) planner: Planner,
+    /// Also draw the map of the code into this file, as SVG
+    #[arg(long, value_name = "FILE", conflicts_with = "goals")]
+    pub(crate) map: Option<PathBuf>,
     /// One JSON object per line: the ACP `session/update` params, then `{"final": …}`
     #[arg(long)]
     pub(crate) json: bool,

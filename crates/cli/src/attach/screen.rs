@@ -122,10 +122,10 @@ impl SessionScreen {
                 self.aside(&format!("{FAINT}{mode} answers{FAINT:#}"))
             }
             SessionUpdate::AgentMessageChunk(chunk) => {
-                let SpeechMeta { summary, findings, .. } = ours(chunk.meta.as_ref());
+                let SpeechMeta { summary, findings, is_overview, .. } = ours(chunk.meta.as_ref());
                 match self.exploration.is_some() {
-                    // The summary repeats the findings.
-                    true if findings.is_some() => Ok(()),
+                    // The summary repeats both.
+                    true if findings.is_some() || is_overview => Ok(()),
                     false if summary.is_none() => self.turn.show(params),
                     _ => self.end_exploration(params),
                 }

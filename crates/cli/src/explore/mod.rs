@@ -1,5 +1,6 @@
 //! `openagents explore`: runs an exploration on the bridge and shows its progress.
 
+mod drawing;
 mod outcome;
 mod screen;
 
@@ -11,6 +12,7 @@ use crate::{
     surroundings,
 };
 use agent_client_protocol_schema::v1::CancelNotification;
+use anyhow::Context;
 use openagents_bridge::client::{Client, Incoming};
 use openagents_orchestration::explore::CANCELLED;
 use openagents_wire::{ExploreParams, Planner, UpdateParams, methods};
@@ -50,6 +52,13 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
     match &mut screen {
         Some(screen) => screen.end(&outcome)?,
         None => output::json_line(&json!({"final": outcome.report()}))?,
+    }
+    if let Some(path) = &arguments.map {
+        let map =
+            outcome.summary().and_then(|summary| summary.overview.as_ref()).map(|overview| &overview.map);
+        let map = map.filter(|map| !map.nodes.is_empty());
+        let map = map.context("no map was drawn: the folder has no code in at least two files")?;
+        std::fs::write(path, drawing::svg(map)).with_context(|| path.display().to_string())?;
     }
     Ok(match outcome.state() {
         "complete" => ExitCode::SUCCESS,

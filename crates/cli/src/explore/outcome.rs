@@ -41,9 +41,9 @@ impl Outcome {
                 self.ops = plan.entries.iter().filter(ran).count();
             }
             SessionUpdate::AgentMessageChunk(chunk) => {
-                let SpeechMeta { summary, findings, .. } = ours(chunk.meta.as_ref());
-                // Findings are a separate message; the final message comes later.
-                if findings.is_none() {
+                let SpeechMeta { summary, findings, is_overview, .. } = ours(chunk.meta.as_ref());
+                // Findings and the overview are messages before the final one.
+                if findings.is_none() && !is_overview {
                     self.message = Some(text(chunk).to_owned());
                     self.summary = summary;
                 }
@@ -86,6 +86,7 @@ impl Outcome {
             "source": summary["source"],
             "evidence": summary["evidence"],
             "findings": summary["findings"],
+            "overview": summary["overview"],
             "ops": self.ops,
             "message": self.message,
         })

@@ -8,7 +8,7 @@ use crate::{
 };
 use agent_client_protocol_schema::v1::{Plan, SessionUpdate, ToolCall, ToolCallStatus, ToolCallUpdate};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use openagents_core::update::{Evidence, Finding, Place};
+use openagents_core::update::{Evidence, Finding, OverviewTopic, Place};
 use openagents_wire::{EntryMeta, ToolMeta, UpdateParams, ours};
 use serde_json::Value;
 use std::{collections::HashMap, io::IsTerminal, time::Duration};
@@ -163,10 +163,22 @@ impl RunScreen {
                 format!("{provider} {}:{line}  {text}", output::short(session_id))
             }
         })?;
+        for block in summary.overview.iter().flat_map(|overview| &overview.blocks) {
+            section(block.topic.title(), &block.facts, |fact| fact.markdown().replace('`', ""))?;
+        }
+        if summary.overview.as_ref().is_some_and(|overview| overview.truncated) {
+            output::line(format_args!("\n{FAINT}Some files were not read: the project is large.{FAINT:#}"))?;
+        }
+        let has_sessions = summary
+            .overview
+            .as_ref()
+            .is_some_and(|overview| overview.block(OverviewTopic::Sessions).is_some());
         let now = output::now_ms();
-        section("Recent work", &summary.recent_work, |work| {
-            format!("{} ({}, {})", work.title, work.provider, output::age(work.updated_at, now))
-        })?;
+        if !has_sessions {
+            section("Recent work", &summary.recent_work, |work| {
+                format!("{} ({}, {})", work.title, work.provider, output::age(work.updated_at, now))
+            })?;
+        }
         section("Most edited in past sessions", &summary.top_files, String::clone)?;
         section("Ask next", &summary.followups, String::clone)
     }

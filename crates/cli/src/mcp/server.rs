@@ -126,9 +126,10 @@ mod tests {
 
     #[test]
     fn history_tools_need_history_flag() {
-        for (history, expected) in
-            [(false, &["find"][..]), (true, &["find", "sessions_search", "session_read"])]
-        {
+        for (history, expected) in [
+            (false, &["overview", "find"][..]),
+            (true, &["overview", "find", "sessions_search", "session_read"]),
+        ] {
             let (_keep, server) = server(history);
             assert_eq!(server.offered().map(McpTool::name).collect::<Vec<_>>(), expected);
             let about = server.get_info().instructions.unwrap();

@@ -18,6 +18,7 @@ use serde_json::Value;
 /// A tool that other agents may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum McpTool {
+    Overview,
     Find,
     SessionsSearch,
     SessionRead,
@@ -30,11 +31,16 @@ struct FindArguments {
     question: String,
 }
 
+/// Arguments of `overview`: none.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct OverviewArguments {}
+
 impl McpTool {
-    pub(super) const ALL: [Self; 3] = [Self::Find, Self::SessionsSearch, Self::SessionRead];
+    pub(super) const ALL: [Self; 4] = [Self::Overview, Self::Find, Self::SessionsSearch, Self::SessionRead];
 
     pub(super) fn name(self) -> &'static str {
         match self {
+            Self::Overview => "overview",
             Self::Find => "find",
             Self::SessionsSearch => "sessions_search",
             Self::SessionRead => "session_read",
@@ -44,13 +50,14 @@ impl McpTool {
     /// Returns whether it needs past sessions.
     pub(super) fn reads_history(self) -> bool {
         match self {
-            Self::Find => false,
+            Self::Overview | Self::Find => false,
             Self::SessionsSearch | Self::SessionRead => true,
         }
     }
 
     fn title(self) -> &'static str {
         match self {
+            Self::Overview => "Overview",
             Self::Find => "Find code",
             Self::SessionsSearch => "Search past sessions",
             Self::SessionRead => "Read a past session",
@@ -59,6 +66,10 @@ impl McpTool {
 
     fn description(self) -> &'static str {
         match self {
+            Self::Overview => {
+                "Describes this workspace as a whole, each statement with the lines that show it: what it is, how it is \
+                 built, run and tested, where it starts, its folders and the imports between them, and its last commits."
+            }
             Self::Find => {
                 "Finds the places in this workspace that answer a question: up to ten spans of code, and of past sessions \
                  where these are offered, best first, each with its lines, excerpt and the reason for it."
@@ -75,6 +86,7 @@ impl McpTool {
 
     fn schema(self) -> JsonObject {
         let schema = match self {
+            Self::Overview => schemars::schema_for!(OverviewArguments),
             Self::Find => schemars::schema_for!(FindArguments),
             Self::SessionsSearch => session_search().schema(),
             Self::SessionRead => session_read().schema(),
@@ -109,6 +121,7 @@ impl McpTool {
         // Opened per call: this process may run for days, and the app must be able to move the data folder.
         let history = history.then(|| surroundings::history().of_workspace(workspace.root()));
         match self {
+            Self::Overview => overview(workspace, history.as_ref(), arguments, cancel),
             Self::Find => find(workspace, history.as_ref(), arguments, cancel),
             Self::SessionsSearch | Self::SessionRead => {
                 let history = history.unwrap_or_else(History::empty);
@@ -131,6 +144,23 @@ impl McpTool {
         }?;
         Ok(CallToolResult::structured(output.to_json()))
     }
+}
+
+fn overview(
+    workspace: &Workspace,
+    history: Option<&History>,
+    arguments: Value,
+    cancel: &CancellationToken,
+) -> Result<CallToolResult, ToolError> {
+    let OverviewArguments {} = parse_arguments(arguments)?;
+    let budget = Budget::within(find::TIME, cancel);
+    let overview = openagents_search::overview(workspace, history, &budget);
+    budget.check_cancelled()?;
+    let text = match overview.blocks.is_empty() {
+        true => "There is nothing to describe: the folder has no readable files.".to_owned(),
+        false => overview.markdown(),
+    };
+    structured(text, &overview)
 }
 
 fn find(
@@ -158,19 +188,25 @@ pub(super) fn instructions(workspace: &str, history: bool) -> String {
     let question = "that answer a question (`find`)";
     if history {
         format!(
-            "Finds the places in the code and the past agent sessions of {workspace} {question}; searches and reads these \
-             sessions (`sessions_search`, `session_read`). Read-only."
+            "Describes {workspace} as a whole (`overview`); finds the places in its code and past agent sessions {question}; \
+             searches and reads these sessions (`sessions_search`, `session_read`). Read-only."
         )
     } else {
-        format!("Finds the places in the code of {workspace} {question}. Read-only.")
+        format!(
+            "Describes {workspace} as a whole (`overview`), and finds the places in its code {question}. Read-only."
+        )
     }
 }
 
 /// Returns findings as data, and as the text that all our clients show.
 pub(super) fn findings(findings: &Findings, question: &str) -> Result<CallToolResult, ToolError> {
+    structured(findings.message(question), findings)
+}
+
+fn structured(text: String, data: &impl serde::Serialize) -> Result<CallToolResult, ToolError> {
     let failed = |error: serde_json::Error| ToolError::ExecutionFailed(error.to_string());
-    let mut result = CallToolResult::success(vec![ContentBlock::text(findings.message(question))]);
-    result.structured_content = Some(serde_json::to_value(findings).map_err(failed)?);
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = Some(serde_json::to_value(data).map_err(failed)?);
     Ok(result)
 }
 

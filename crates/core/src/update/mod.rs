@@ -7,11 +7,15 @@ mod decision;
 mod finding;
 #[cfg(test)]
 mod old_logs_tests;
+mod overview;
 mod summary;
 mod tool_call;
 
 pub use decision::{Decision, Inline, Target};
 pub use finding::{Finding, FindingKind, Findings, Place};
+pub use overview::{
+    CodeMap, FactPlace, MapEdge, MapNode, Overview, OverviewBlock, OverviewFact, OverviewTopic,
+};
 pub use summary::{Evidence, IntentSource, RecentWork, Summary};
 pub use tool_call::{
     Cut, Location, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent, ToolKind,
@@ -93,6 +97,9 @@ pub struct AgentMessage {
     /// Present on the last chunk of a model's answer, whose text may be empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// An overview of the workspace, for clients that cannot draw the one in the summary that follows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_overview: bool,
     /// Set on the last message of a turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended: bool,

@@ -1,6 +1,6 @@
 //! The summary of an exploration.
 
-use super::finding::Finding;
+use super::{finding::Finding, overview::Overview};
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -32,6 +32,9 @@ pub struct Summary {
     /// Findings for the goals, best first; empty without goals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// Of an exploration without goals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<Overview>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

@@ -12,14 +12,14 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    isolated::{self, Lost},
+    isolated::{self, Lost, Stage},
     update::{
-        AgentMessage, EntryStatus, Findings, PlanSnapshot, RunState, SessionUpdate, Summary, ToolCall,
-        ToolCallStatus, ToolCallUpdate, new_id,
+        AgentMessage, EntryStatus, Findings, Overview, PlanSnapshot, RunState, SessionUpdate, Summary,
+        ToolCall, ToolCallStatus, ToolCallUpdate, new_id,
     },
     workspace::Workspace,
 };
-use openagents_search::find;
+use openagents_search::{find, overview};
 use openagents_tools::tool::{ToolError, ToolOutput, Toolbox};
 use serde_json::json;
 use std::{
@@ -86,6 +86,7 @@ impl Run<'_> {
         self.summary.repository = workspace.name().to_owned();
         let survey = self.survey(workspace)?;
         let tools = Toolbox { history: survey.history.clone(), ..self.explorer.tools.clone() };
+        let overview = self.start_overview(&survey);
         let ops = self.make_plan(&survey)?;
         self.send_plan();
         let mut done: Vec<Done> = Vec::with_capacity(ops.len());
@@ -107,7 +108,40 @@ impl Run<'_> {
         self.plan.state = RunState::Complete;
         self.send_plan();
         self.send_findings(&survey.findings);
-        self.sum_up(&survey, done)
+        let overview = overview.and_then(|overview| self.end_overview(overview));
+        self.sum_up(&survey, done, overview)
+    }
+
+    /// Reads the workspace for an overview while the ops run; goals have findings instead.
+    fn start_overview(&self, survey: &Arc<Survey>) -> Option<Stage<(), Overview>> {
+        let (survey, cancel) = (Arc::clone(survey), self.cancel.child_token());
+        let work = move |_: &_| {
+            let budget = Budget::within(isolated::FILES, &cancel);
+            overview(&survey.workspace, Some(&survey.history), &budget)
+        };
+        let without_goals = self.request.goals.is_empty();
+        without_goals.then(|| Stage::start("overview", isolated::FILES, work).ok()).flatten()
+    }
+
+    /// Sends the overview. Without one the exploration still has its ops.
+    fn end_overview(&self, stage: Stage<(), Overview>) -> Option<Overview> {
+        let overview = match stage.wait(self.cancel, silence) {
+            Ok(overview) => overview,
+            Err(lost) => {
+                tracing::warn!(%lost, "no overview");
+                return None;
+            }
+        };
+        if overview.blocks.is_empty() {
+            return None;
+        }
+        self.send(SessionUpdate::AgentMessage(AgentMessage {
+            text: overview.markdown(),
+            message_id: Some(new_id()),
+            is_overview: true,
+            ..AgentMessage::default()
+        }));
+        Some(overview)
     }
 
     fn check_cancelled(&self) -> Result<(), Stop> {
@@ -173,7 +207,12 @@ impl Run<'_> {
         result
     }
 
-    fn sum_up(&mut self, survey: &Arc<Survey>, done: Vec<Done>) -> Result<String, Stop> {
+    fn sum_up(
+        &mut self,
+        survey: &Arc<Survey>,
+        done: Vec<Done>,
+        overview: Option<Overview>,
+    ) -> Result<String, Stop> {
         let call_id = new_id();
         self.send(SessionUpdate::ToolCall(ToolCall {
             call_id: call_id.clone(),
@@ -187,7 +226,7 @@ impl Run<'_> {
             let (survey, cancel) = (Arc::clone(survey), self.cancel.child_token());
             move |_: &_| {
                 let intent = intent::find(&survey, &done, inferred);
-                summary::gather(&survey, &done, intent, &cancel)
+                summary::gather(&survey, &done, intent, overview, &cancel)
             }
         };
         let gathered = isolated::run("fm.analysis", isolated::FILES, self.cancel, work, silence);

@@ -8,7 +8,7 @@ use crate::{
 use openagents_core::{
     CancellationToken,
     budget::Budget,
-    update::{FindingKind, RecentWork, Summary},
+    update::{FindingKind, Overview, RecentWork, Summary},
     workspace::Workspace,
 };
 use openagents_tools::builtin::{GrepOutput, SessionAnalyzeOutput};
@@ -21,7 +21,13 @@ const TOP_FILES: usize = 5;
 /// Time limit; a step of the plan has just listed the sessions, so this is served from the cache.
 const LOOK_UP: Duration = Duration::from_millis(200);
 
-pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &CancellationToken) -> Summary {
+pub(super) fn gather(
+    survey: &Survey,
+    done: &[Done],
+    intent: Intent,
+    overview: Option<Overview>,
+    cancel: &CancellationToken,
+) -> Summary {
     Summary {
         repository: survey.workspace.name().to_owned(),
         intent: intent.sentence,
@@ -29,9 +35,13 @@ pub(super) fn gather(survey: &Survey, done: &[Done], intent: Intent, cancel: &Ca
         model: intent.model,
         recent_work: recent_work(survey, done, cancel),
         top_files: top_files(&survey.workspace, done),
-        followups: followups(survey, done),
+        followups: match &overview {
+            Some(overview) => overview.questions.clone(),
+            None => followups(survey, done),
+        },
         evidence: intent.evidence,
         findings: survey.findings.findings.clone(),
+        overview,
     }
 }
 

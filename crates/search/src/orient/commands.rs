@@ -213,10 +213,12 @@ fn prose_commands(lines: &[&str], is_rst: bool) -> Vec<Found> {
         // Code in reStructuredText is indented by three spaces; in Markdown these continue a list.
         let is_indented =
             line.starts_with("    ") || line.starts_with('\t') || is_rst && line.starts_with("   ");
-        let is_prompt = trimmed.starts_with("$ ") || trimmed.starts_with("% ");
+        let is_prompt = trimmed.starts_with("$ ")
+            || trimmed.starts_with("% ")
+            || in_code && trimmed.starts_with("> ") && is_command(trimmed);
         if (in_code && is_shell || !in_code && is_indented) && (is_prompt || is_command(trimmed)) || is_prompt
         {
-            let command = trimmed.trim_start_matches(['$', '%']).trim();
+            let command = trimmed.trim_start_matches(['$', '%', '>']).trim();
             let command = command.split(" # ").next().unwrap_or(command).trim();
             found.push(Found::new(at, command.trim_end_matches('\\').trim()));
         } else if !in_code {

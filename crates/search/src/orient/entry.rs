@@ -57,7 +57,11 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> Answer {
     });
     let mut answer = Answer::default();
     for Start { line, finding } in starts.into_iter().take(STARTS) {
-        answer.facts.push(Fact::new(line));
+        let fact = Fact::new(line);
+        answer.facts.push(match finding.path() {
+            Some(path) => fact.within(path, finding.start, finding.end),
+            None => fact,
+        });
         answer.show(finding);
     }
     answer
@@ -85,8 +89,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
                 let (command, module, function) = (&found[1], &found[2], &found[3]);
                 let target = module_file(&documents.paths, module);
                 let place = target.as_deref().and_then(|path| definition(workspace, path, function));
-                let shown = place.as_ref().map_or_else(|| module.to_owned(), |place| place.citation());
-                let line = format!("`{}` calls `{}` (`{shown}`)", code_span(command), code_span(function));
+                let line = format!("`{}` calls `{}`", code_span(command), code_span(function));
                 starts.extend(place.map(|finding| Start { finding, line }));
             }
         }
@@ -96,12 +99,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
                 if let Some(finding) = source_of(&documents.paths, &path)
                     .and_then(|path| beginning(workspace, &path, format!("`{}` of `{name}`", &found[1])))
                 {
-                    let line = format!(
-                        "`{}` of the package is `{}` (`{}`)",
-                        &found[1],
-                        code_span(&found[2]),
-                        finding.citation()
-                    );
+                    let line = format!("`{}` of the package is `{}`", &found[1], code_span(&found[2]));
                     starts.push(Start { finding, line });
                 }
             }
@@ -113,7 +111,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
     });
     starts.extend(scripts.take(4).filter_map(|path| {
         let finding = beginning(workspace, path, "a program of the project".to_owned())?;
-        Some(Start { line: format!("the program `{}`", code_span(path)), finding })
+        Some(Start { line: format!("The program `{}`", code_span(path)), finding })
     }));
     starts
 }
@@ -192,8 +190,7 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start
         let offset = found.start() + found.as_str().len() - found.as_str().trim_start().len();
         let at = text[..offset].matches('\n').count();
         let finding = span(path, &text, at, Some("main".to_owned()), "execution starts here".to_owned());
-        starts
-            .push(Start { line: format!("execution starts in `main` (`{}`)", finding.citation()), finding });
+        starts.push(Start { line: "Execution starts in `main`".to_owned(), finding });
         if starts.len() == 4 {
             break;
         }
@@ -221,11 +218,11 @@ fn example(documents: &Documents) -> Option<Start> {
             && passage.commands.is_empty()
             && passage.text.contains("```")
     };
+    let is_code = |line: &&str| line.contains(['(', '.']) && !line.starts_with(['[', '*', '#', '/', '<']);
     let passage = documents.passages.iter().find(is_example)?;
     let finding = finding(passage);
-    let code =
-        passage.text.split("```").nth(1)?.lines().skip(1).find(|line| line.contains(['(', '.']))?.trim();
-    let line = format!("an example in `{}`: `{}`", finding.citation(), code_span(&clip(code, 100)));
+    let code = passage.text.split("```").nth(1)?.lines().skip(1).map(str::trim).find(is_code)?;
+    let line = format!("An example: `{}`", code_span(&clip(code, 100)));
     Some(Start { finding, line })
 }
 
@@ -283,7 +280,7 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
                 format!(", which exposes {}", exports.join(", "))
             };
             Some(Start {
-                line: format!("the library's public entry is `{}`{exposes}", code_span(path)),
+                line: format!("The library's public entry is `{}`{exposes}", code_span(path)),
                 finding,
             })
         })

@@ -6,8 +6,8 @@ use super::{
 };
 use openagents_core::{
     text::{cut_at_word, one_line, prefix},
-    update::{Finding, FindingKind, Place},
-    visible::{code_span, escaped},
+    update::{FactPlace, Finding, FindingKind, OverviewFact, Place},
+    visible::code_span,
     workspace::Workspace,
 };
 use std::path::Path;
@@ -17,18 +17,14 @@ pub(super) const FINDINGS: usize = 3;
 /// Maximum characters of a quoted line.
 const QUOTED: usize = 160;
 
-/// A statement about a project.
+/// A statement about a project, and where it says so.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Fact {
-    /// In Markdown.
-    text: String,
-    /// Where it says so: `Cargo.toml:3`.
-    place: Option<String>,
-}
+pub(super) struct Fact(OverviewFact);
 
 impl Fact {
+    /// `text` is one line of Markdown.
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), place: None }
+        Self(OverviewFact { text: text.into(), place: None })
     }
 
     /// A line of a passage, as it is; `at` is its index.
@@ -52,15 +48,43 @@ impl Fact {
     }
 
     pub(super) fn within(self, path: &str, start: u64, end: u64) -> Self {
-        let lines = if end > start { format!("{start}-{end}") } else { start.to_string() };
-        Self { place: Some(format!("`{}:{lines}`", code_span(path))), ..self }
+        let place = Place::File { path: path.to_owned() };
+        Self(OverviewFact { place: Some(FactPlace { place, start, end }), ..self.0 })
     }
 
-    fn markdown(&self) -> String {
-        match &self.place {
-            Some(place) => format!("{} ({place})", escaped(&self.text)),
-            None => escaped(&self.text).into_owned(),
-        }
+    pub(super) fn statement(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Returns the code at the beginning of the statement.
+    pub(super) fn code(&self) -> Option<&str> {
+        Some(self.0.text.strip_prefix('`')?.split_once('`')?.0)
+    }
+
+    /// Removes the heading after a command.
+    pub(super) fn without_heading(self) -> Self {
+        let text = match self.0.text.rsplit_once("`, ") {
+            Some((command, _)) => format!("{command}`"),
+            None => self.0.text,
+        };
+        Self(OverviewFact { text, ..self.0 })
+    }
+
+    /// In a past session of an agent.
+    pub(super) fn in_session(self, provider: &str, session_id: &str) -> Self {
+        let place = Place::Session { provider: provider.to_owned(), session_id: session_id.to_owned() };
+        Self(OverviewFact { place: Some(FactPlace { place, start: 0, end: 0 }), ..self.0 })
+    }
+
+    /// Puts a label before the statement.
+    pub(super) fn labelled(self, label: &str) -> Self {
+        Self(OverviewFact { text: format!("{label}: {}", self.0.text), ..self.0 })
+    }
+}
+
+impl From<Fact> for OverviewFact {
+    fn from(fact: Fact) -> Self {
+        fact.0
     }
 }
 
@@ -83,8 +107,10 @@ impl Answer {
     /// Returns the facts in Markdown: one as a sentence, several as a list.
     pub(super) fn lead(&self) -> String {
         match self.facts.as_slice() {
-            [only] => only.markdown(),
-            facts => facts.iter().map(|fact| format!("- {}", fact.markdown())).collect::<Vec<_>>().join("\n"),
+            [only] => only.0.markdown(),
+            facts => {
+                facts.iter().map(|fact| format!("- {}", fact.0.markdown())).collect::<Vec<_>>().join("\n")
+            }
         }
     }
 }

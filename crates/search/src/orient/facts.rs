@@ -22,32 +22,32 @@ use regex::Regex;
 use std::{collections::BTreeMap, path::Path, sync::LazyLock};
 
 /// Bytes of the README that say enough about a project.
-const ENOUGH: usize = 120;
+const ENOUGH: usize = 160;
+/// Maximum characters of a paragraph.
+const PARAGRAPH: usize = 500;
 
 /// The manifest's description and the README's first paragraphs.
 pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
     let repository = Repository::scan(workspace);
     let mut answer = Answer::default();
     let mut said = String::new();
-    if let Some(path) = &repository.readme {
-        let first = repository::introduction(workspace, path);
-        let passages = documents.passages.iter();
-        for passage in passages.filter(|passage| passage.path == *path && passage.end >= first).take(2) {
-            let start = passage.start.max(first);
-            let text = repository::section(workspace, path, start, 12);
-            // The heading above the first sentence is the project's name.
-            let is_above = |line: &&str| line.trim().is_empty() || line.starts_with(['#', '=']);
-            let above = text.lines().take_while(is_above).count();
-            let text = text.lines().skip(above).collect::<Vec<_>>().join("\n");
-            let start = start + above as u64;
-            let prose = cut_at_word(&one_line(&repository::plain(&text)), 500);
-            if !prose.is_empty() && said.len() < ENOUGH {
-                said.push_str(&prose);
-                answer.facts.push(Fact::new(prose).within(path, start, passage.end.max(start)));
-                let end = start + (text.lines().count() as u64).saturating_sub(1);
-                answer.show(Finding { start, end, excerpt: text, ..finding(passage) });
-            }
+    let paragraphs = repository.readme.as_deref().map(|path| (path, repository::paragraphs(workspace, path)));
+    for (path, paragraph) in paragraphs.iter().flat_map(|(path, all)| all.iter().map(move |one| (path, one)))
+    {
+        if said.len() >= ENOUGH {
+            break;
         }
+        let prose = cut_at_word(&repository::plain(&paragraph.text), PARAGRAPH);
+        said.push_str(&prose);
+        answer.facts.push(Fact::new(prose).within(path, paragraph.start, paragraph.end));
+        let holds = |passage: &&Passage| {
+            passage.path == **path && (passage.start..=passage.end).contains(&paragraph.start)
+        };
+        documents.passages.iter().find(holds).map(finding).into_iter().for_each(|found| {
+            let skipped = (paragraph.start - found.start) as usize;
+            let excerpt = found.excerpt.lines().skip(skipped).collect::<Vec<_>>().join("\n");
+            answer.show(Finding { start: paragraph.start, excerpt, ..found });
+        });
     }
     let declared = repository.description.map(|description| repository::plain(&description.text));
     answer.facts.splice(0..0, declared.filter(|declared| !said.contains(declared.as_str())).map(Fact::new));

@@ -34,6 +34,27 @@ pub(super) fn text(workspace: &Workspace, path: &Path) -> Option<String> {
     (!workspace::is_binary(&bytes)).then(|| String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned())
 }
 
+/// Returns the beginning of a file, and the number of its lines in at most [`COUNTED`] bytes.
+pub(super) fn text_and_lines(workspace: &Workspace, path: &Path) -> Option<(String, usize)> {
+    let mut file = workspace.open_file(path).ok()?.file.take(COUNTED);
+    let mut bytes = Vec::new();
+    file.by_ref().take(TEXT).read_to_end(&mut bytes).ok()?;
+    if workspace::is_binary(&bytes) {
+        return None;
+    }
+    let mut lines = memchr::memchr_iter(b'\n', &bytes).count();
+    let mut last = bytes.last().copied();
+    if bytes.len() as u64 == TEXT {
+        let mut rest = [0; 64 << 10];
+        while let Some(read) = file.read(&mut rest).ok().filter(|read| *read > 0) {
+            lines += memchr::memchr_iter(b'\n', &rest[..read]).count();
+            last = Some(rest[read - 1]);
+        }
+    }
+    lines += usize::from(last.is_some_and(|last| last != b'\n'));
+    Some((String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned(), lines))
+}
+
 /// Returns the number of lines of a file of code, of which at most [`COUNTED`] bytes are read.
 pub(super) fn line_count(workspace: &Workspace, path: &Path) -> Option<usize> {
     let opened = workspace.open_file(path).ok()?;

@@ -1,70 +1,285 @@
-//! The files that most others import: imports are read as text and resolved by the names of files.
+//! Which file imports which: imports are read as text and resolved by the names of files.
 
 use super::{
-    documents::Documents,
+    code::Code,
+    documents::{Documents, Passage},
     evidence::{Answer, Fact},
-    files::{THREADS, is_code, language_of, text},
+    files::{is_code, language_of},
     places,
+    sources::Source,
 };
-use openagents_core::{budget::Budget, parallel, update::Finding, visible::code_span, workspace::Workspace};
+use openagents_core::{budget::Budget, update::Finding, visible::code_span, workspace::Workspace};
 use regex::Regex;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    path::Path,
     sync::LazyLock,
 };
-
-/// Maximum number of files read for their imports; those nearest to the root come first.
-const FILES: usize = 6_000;
 
 /// Maximum distinct imports of a file, and files of one name that an import may mean.
 const IMPORTS: usize = 1_000;
 const NAMESAKES: usize = 200;
+/// Maximum paths of one import of Rust, and nesting of its braces.
+const BRANCHES: usize = 200;
+const NESTING: usize = 8;
 /// Maximum files in an answer.
 const CENTRAL: usize = 7;
-
-/// A file with the number of files that import it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Imported {
-    path: String,
-    by: usize,
-}
 
 /// One import: its path in the language's own form.
 static IMPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r#"(?m)^\s*(?:from\s+([.\w]+)\s+import\s+([\w, ()*]+)|import\s+([\w.]+)(?:\s+as\s+\w+)?\s*;?\s*$|(?:import|export)\b[^'"\n;]*?['"]([^'"\n]+)['"]|(?:const|let|var)\b[^=\n]*=\s*require\(\s*['"]([^'"\n]+)['"]|#\s*include\s+["<]([^">\n]+)[">]|(?:pub(?:\([^)]*\))?\s+)?use\s+(?:crate|super|self)::([\w:]+)|use\s+([\w\\]+)(?:\s+as\s+\w+)?\s*;|require(?:_relative)?\s*\(?\s*['"]([^'"\n]+)['"]|import\s+(?:static\s+)?([\w.]+)\s*;|\s*(?:\w+\s+)?"([\w./-]+)"\s*$)"#,
+        r#"(?m)^\s*(?:from\s+([.\w]+)\s+import\s+([\w, ()*]+)|import\s+([\w.]+)(?:\s+as\s+\w+)?\s*;?\s*$|(?:import|export)\b[^'"\n;]*?['"]([^'"\n]+)['"]|(?:const|let|var)\b[^=\n]*=\s*require\(\s*['"]([^'"\n]+)['"]|#\s*include\s+["<]([^">\n]+)[">]|use\s+([\w\\]+)(?:\s+as\s+\w+)?\s*;|require(?:_relative)?\s*\(?\s*['"]([^'"\n]+)['"]|import\s+(?:static\s+)?([\w.]+)\s*;|\s*(?:\w+\s+)?"([\w./-]+)"\s*$)"#,
     )
     .ok()
 });
 
-/// Returns the files by how many others import them, most first. `paths` are the code files of the workspace, without
-/// tests.
-fn most_imported(workspace: &Workspace, paths: &[&str], budget: &Budget) -> Vec<Imported> {
-    let mut paths: Vec<&str> = paths.to_vec();
-    paths.sort_by_key(|path| (path.matches('/').count(), *path));
-    paths.truncate(FILES);
-    let by_name = names(&paths);
-    let by_type = types(&paths);
-    let read = |(): &mut (), at: usize| -> Option<BTreeSet<usize>> {
-        let text = text(workspace, Path::new(paths[at]))?;
-        let mut targets = imports(&text, paths[at], &paths, &by_name);
-        if has_implicit_imports(paths[at]) {
-            targets.extend(mentions(&text, paths[at], &paths, &by_type));
+/// One import of Rust, which may name several items in braces.
+static USE: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]{1,4000});").ok());
+
+/// The files of the code, by the names that imports have for them.
+#[derive(Debug)]
+pub(super) struct Names<'a> {
+    paths: Vec<&'a str>,
+    by_name: HashMap<String, Vec<usize>>,
+    by_type: HashMap<String, Vec<usize>>,
+    /// The folders of the packages that the manifests name.
+    packages: HashMap<String, Package>,
+    by_path: HashMap<&'a str, usize>,
+}
+
+/// A package of the workspace.
+#[derive(Debug)]
+struct Package {
+    folder: String,
+    /// Indices of its files, shortest paths first.
+    files: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// `paths` are the files of the code.
+    pub(super) fn new(paths: Vec<&'a str>, documents: &Documents) -> Self {
+        let package = |(name, folder): (String, String)| {
+            let is_within = |path: &str| {
+                path.strip_prefix(folder.as_str())
+                    .is_some_and(|rest| folder.is_empty() || rest.starts_with('/'))
+            };
+            let mut files: Vec<usize> = (0..paths.len()).filter(|at| is_within(paths[*at])).collect();
+            files.sort_by_key(|at| paths[*at].len());
+            (name, Package { folder, files })
+        };
+        let packages = documents.of(Source::Manifest).filter_map(declared_package).map(package).collect();
+        let by_path = paths.iter().enumerate().map(|(at, path)| (*path, at)).collect();
+        Self { by_name: names(&paths), by_type: types(&paths), packages, by_path, paths }
+    }
+
+    /// Returns the indices of the files that a file imports; `at` is its own.
+    pub(super) fn imports(&self, at: usize, text: &str) -> BTreeSet<usize> {
+        let own = self.paths[at];
+        let mut found = match language_of(own) {
+            Some("Rust") => self.uses(text, own),
+            _ => self.imported(text, own),
+        };
+        if has_implicit_imports(own) {
+            found.extend(self.mentions(text, own));
         }
-        Some(targets)
-    };
-    let edges = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), read);
-    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    for (at, targets) in edges.iter().enumerate() {
-        for target in targets.iter().flatten().filter(|target| **target != at) {
-            *counts.entry(*target).or_default() += 1;
+        found.remove(&at);
+        found
+    }
+
+    /// Returns the files whose types a text names; of several with one name, the nearest.
+    fn mentions(&self, text: &str, own: &str) -> BTreeSet<usize> {
+        let is_comment =
+            |line: &&str| ["//", "*", "/*", "#"].iter().any(|mark| line.trim_start().starts_with(mark));
+        let words: BTreeSet<&str> =
+            text.lines().filter(|line| !is_comment(line)).flat_map(types_in).collect();
+        let near = |at: &&usize| {
+            own.split('/').zip(self.paths[**at].split('/')).take_while(|(one, other)| one == other).count()
+        };
+        let of_language = |known: &[usize]| {
+            let known = known.iter().take(NAMESAKES);
+            known.filter(|at| language_of(self.paths[**at]) == language_of(own)).max_by_key(near).copied()
+        };
+        words.into_iter().filter_map(|word| of_language(self.by_type.get(word)?)).collect()
+    }
+
+    /// Returns the files that the `use` declarations of Rust name.
+    fn uses(&self, text: &str, own: &str) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        for captures in USE.iter().flat_map(|pattern| pattern.captures_iter(text)).take(IMPORTS) {
+            let mut paths = Vec::new();
+            branches(&captures[1], "", NESTING, &mut paths);
+            found.extend(paths.iter().filter_map(|path| self.used(path, own)));
+        }
+        found
+    }
+
+    /// Returns the file of a path of Rust, whose last parts may be items.
+    fn used(&self, path: &str, own: &str) -> Option<usize> {
+        let parts: Vec<&str> = path.split("::").map(str::trim).filter(|part| !part.is_empty()).collect();
+        let (first, rest) = parts.split_first()?;
+        let rest: Vec<String> = rest.iter().map(|part| part.to_lowercase()).collect();
+        if matches!(*first, "crate" | "super" | "self") {
+            let shorter = (rest.len().saturating_sub(2).max(1)..=rest.len()).rev();
+            let of_crate = own.split_once("/src/").map_or("", |(folder, _)| folder);
+            let is_near = |at: &usize| self.paths[*at].starts_with(of_crate);
+            return shorter
+                .into_iter()
+                .find_map(|end| self.resolve(&rest[..end.min(rest.len())], own).filter(is_near));
+        }
+        let package = self.packages.get(&first.replace('_', "-")).or_else(|| self.packages.get(*first))?;
+        let folder = &package.folder;
+        let source = if folder.is_empty() { "src".to_owned() } else { format!("{folder}/src") };
+        let within = (0..=rest.len()).rev().flat_map(|end| {
+            let inner = rest[..end].join("/");
+            match end {
+                0 => [format!("{source}/lib.rs"), format!("{source}/main.rs")],
+                _ => [format!("{source}/{inner}.rs"), format!("{source}/{inner}/mod.rs")],
+            }
+        });
+        within.into_iter().find_map(|path| self.by_path.get(path.as_str()).copied())
+    }
+
+    /// Returns the files that a text imports.
+    fn imported(&self, text: &str, own: &str) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let extension = own.rsplit('.').next().unwrap_or_default();
+        let mut seen = HashSet::new();
+        for captures in IMPORT.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+            let Some(first) = captures.iter().skip(1).flatten().next() else { continue };
+            let written = first.as_str();
+            if seen.len() == IMPORTS || !seen.insert(captures.get(0).map_or(written, |whole| whole.as_str()))
+            {
+                continue;
+            }
+            let mut candidates = vec![parts(written, extension)];
+            // `from . import nodes`, `from pkg import nodes`: the names may be modules.
+            if let (Some(module), Some(members)) = (captures.get(1), captures.get(2)) {
+                for member in members
+                    .as_str()
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .filter(|member| !member.is_empty())
+                {
+                    let mut longer = parts(module.as_str(), extension);
+                    longer.push(member.to_lowercase());
+                    candidates.push(longer);
+                }
+            }
+            found.extend(candidates.iter().filter_map(|parts| self.resolve(parts, own)));
+            found.extend(self.in_package(written));
+        }
+        found
+    }
+
+    /// Returns the file of an import that begins with the name of a package of the workspace: `@scope/kit/menu`.
+    fn in_package(&self, written: &str) -> Option<usize> {
+        let ends = written.match_indices('/').map(|(at, _)| at).chain([written.len()]);
+        let (name, package) =
+            ends.filter_map(|end| self.packages.get_key_value(&written[..end])).next_back()?;
+        let inner = written[name.len()..].trim_start_matches('/');
+        let parts: Vec<String> =
+            inner.split('/').filter(|part| !part.is_empty()).map(str::to_lowercase).collect();
+        let fits = |path: &str| {
+            let stem = path.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or_default();
+            match parts.last() {
+                Some(last) => {
+                    stem.to_lowercase() == *last
+                        || is_index(path) && path.to_lowercase().contains(&format!("/{last}/"))
+                }
+                None => is_index(path),
+            }
+        };
+        package.files.iter().copied().find(|at| fits(self.paths[*at]))
+    }
+
+    /// Returns the file whose path ends with the most parts of an import; a file near the importing one wins.
+    fn resolve(&self, parts: &[String], own: &str) -> Option<usize> {
+        let last = parts.last()?;
+        let stem = last.split('.').next().unwrap_or(last);
+        let known = self.by_name.get(last).or_else(|| self.by_name.get(stem))?;
+        let near = |path: &str| {
+            let shared = own.split('/').zip(path.split('/')).take_while(|(one, other)| one == other).count();
+            // An index file has the name of its folder.
+            let own_parts = if is_index(path) { 2 } else { 1 };
+            let folders: Vec<String> =
+                path.to_lowercase().rsplit('/').skip(own_parts).map(str::to_owned).collect();
+            let matched =
+                parts.iter().rev().skip(1).zip(&folders).take_while(|(part, folder)| part == folder).count();
+            // All of the import is in the path, and nothing but a source folder comes before it.
+            let is_whole =
+                matched + 1 == parts.len() && folders[matched..].iter().all(|folder| folder == "src");
+            (matched, is_whole, shared)
+        };
+        let known = known.iter().copied().take(NAMESAKES);
+        let candidates = known.filter(|at| family(self.paths[*at]) == family(own));
+        let best = candidates.max_by_key(|at| near(self.paths[*at]))?;
+        // A package of another project often has the name of a file here: one part alone has to be near.
+        let (matched, _, shared) = near(self.paths[best]);
+        (parts.len() == 1 || matched > 0 || shared > 0).then_some(best)
+    }
+}
+
+/// Returns the names in a text that may be types: not those of namespaces, nor those that it defines as such.
+fn types_in(text: &str) -> BTreeSet<&str> {
+    static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"(?:\b(module|namespace|package)\s+)?\b(\p{Lu}\w*)(::\p{Lu}\w*[a-z]|\\)?").ok()
+    });
+    let mut names = BTreeSet::new();
+    let mut at = 0;
+    while let Some(found) = NAME.as_ref().and_then(|name| name.captures_at(text, at)) {
+        let Some(name) = found.get(2) else { break };
+        at = name.end();
+        if found.get(1).is_none() && found.get(3).is_none() {
+            names.insert(name.as_str());
         }
     }
-    let mut most: Vec<Imported> =
-        counts.into_iter().map(|(at, by)| Imported { path: paths[at].to_owned(), by }).collect();
-    most.sort_by(|one, other| other.by.cmp(&one.by).then_with(|| one.path.cmp(&other.path)));
-    most
+    names
+}
+
+/// Adds the paths of an import of Rust: `a::{b, c::d}` has two.
+fn branches(tree: &str, before: &str, nesting: usize, found: &mut Vec<String>) {
+    let Some((start, rest)) = tree.split_once('{').filter(|_| nesting > 0) else {
+        let path = tree
+            .split(" as ")
+            .next()
+            .unwrap_or(tree)
+            .trim_matches([' ', '\n', '\t', '\r', '*', '}', ',', ':']);
+        if found.len() < BRANCHES {
+            found.push(format!("{before}{path}"));
+        }
+        return;
+    };
+    let before = format!("{before}{}", start.trim());
+    let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
+    let (mut depth, mut from) = (0_usize, 0);
+    for (at, character) in inner.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                branches(&inner[from..at], &before, nesting - 1, found);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    if !inner[from..].trim().is_empty() {
+        branches(&inner[from..], &before, nesting - 1, found);
+    }
+}
+
+/// Returns the name and the folder of the package that a part of a manifest declares.
+fn declared_package(passage: &Passage) -> Option<(String, String)> {
+    static NAME: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?m)^\s*(?:name\s*=\s*"([\w.-]+)"|"name"\s*:\s*"([@\w./-]+)")"#).ok());
+    let (folder, name) = passage.path.rsplit_once('/').unwrap_or(("", &passage.path));
+    let declares = match name {
+        "Cargo.toml" => passage.heading == "package",
+        "package.json" => true,
+        _ => false,
+    };
+    let found = NAME.as_ref().filter(|_| declares)?.captures(&passage.text)?;
+    let name = found.get(1).or_else(|| found.get(2))?.as_str().to_owned();
+    Some((name, folder.to_owned()))
 }
 
 /// Returns the language of a file, one for those that import each other.
@@ -98,27 +313,16 @@ fn types(paths: &[&str]) -> HashMap<String, Vec<usize>> {
     by_type
 }
 
-/// Returns the files whose types a text names; of several with one name, the nearest.
-fn mentions(text: &str, own: &str, paths: &[&str], by_type: &HashMap<String, Vec<usize>>) -> BTreeSet<usize> {
-    let words = text
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with(char::is_uppercase));
-    let near = |at: &&usize| {
-        own.split('/').zip(paths[**at].split('/')).take_while(|(one, other)| one == other).count()
-    };
-    let of_language = |known: &[usize]| {
-        let known = known.iter().take(NAMESAKES);
-        known.filter(|at| language_of(paths[**at]) == language_of(own)).max_by_key(near).copied()
-    };
-    let words: BTreeSet<&str> = words.collect();
-    words.into_iter().filter_map(|word| of_language(by_type.get(word)?)).collect()
-}
-
 /// The files by the last part of the names that an import may use for them: the stem, or the folder of an index file.
 fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
     let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut packages = HashSet::new();
     for (at, path) in paths.iter().enumerate() {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // An import of Go names a folder, for which its first file stands.
+        if name.ends_with(".go") && !packages.insert(folder) {
+            continue;
+        }
         let stem = name.split('.').next().unwrap_or(name);
         let is_index = is_index(path);
         let known = if is_index { folder.rsplit('/').next().unwrap_or(folder) } else { stem };
@@ -133,56 +337,14 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
 /// Returns whether a file stands for its folder.
 fn is_index(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(name.split('.').next(), Some("mod" | "__init__" | "index" | "lib" | "main"))
-}
-
-/// Returns the files that a text imports.
-fn imports(text: &str, own: &str, paths: &[&str], by_name: &HashMap<String, Vec<usize>>) -> BTreeSet<usize> {
-    let mut found = BTreeSet::new();
-    let Some(pattern) = IMPORT.as_ref() else { return found };
-    let extension = own.rsplit('.').next().unwrap_or_default();
-    let mut seen = HashSet::new();
-    for captures in pattern.captures_iter(text) {
-        let Some(first) = captures.iter().skip(1).flatten().next() else { continue };
-        let written = first.as_str();
-        if seen.len() == IMPORTS || !seen.insert(captures.get(0).map_or(written, |whole| whole.as_str())) {
-            continue;
-        }
-        let mut candidates = vec![parts(written, extension)];
-        // `from . import nodes`, `from pkg import nodes`: the names may be modules.
-        if let (Some(module), Some(members)) = (captures.get(1), captures.get(2)) {
-            for member in members
-                .as_str()
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .filter(|member| !member.is_empty())
-            {
-                let mut longer = parts(module.as_str(), extension);
-                longer.push(member.to_lowercase());
-                candidates.push(longer);
-            }
-        }
-        // `use crate::a::B`: the last parts may be items.
-        if captures.get(7).is_some() {
-            let whole = parts(written, extension);
-            candidates = (1..=whole.len()).map(|end| whole[..end].to_vec()).rev().take(3).collect();
-        }
-        for parts in candidates {
-            if let Some(target) = resolve(&parts, own, paths, by_name) {
-                found.insert(target);
-                if captures.get(7).is_some() {
-                    break;
-                }
-            }
-        }
-    }
-    found
+    name.ends_with(".go")
+        || matches!(name.split('.').next(), Some("mod" | "__init__" | "index" | "lib" | "main"))
 }
 
 /// Splits the path of an import into its parts, in lower case.
 fn parts(written: &str, extension: &str) -> Vec<String> {
     let separators: &[char] = match extension {
         "py" | "java" | "kt" | "scala" => &['.'],
-        "rs" => &[':'],
         "php" => &['\\'],
         _ => &['/'],
     };
@@ -190,54 +352,45 @@ fn parts(written: &str, extension: &str) -> Vec<String> {
     parts.map(str::to_lowercase).collect()
 }
 
-/// Returns the file whose path ends with the most parts of an import; a file near the importing one wins.
-fn resolve(
-    parts: &[String],
-    own: &str,
-    paths: &[&str],
-    by_name: &HashMap<String, Vec<usize>>,
-) -> Option<usize> {
-    let last = parts.last()?;
-    let stem = last.split('.').next().unwrap_or(last);
-    let known = by_name.get(last).or_else(|| by_name.get(stem))?;
-    let near = |path: &str| {
-        let shared = own.split('/').zip(path.split('/')).take_while(|(one, other)| one == other).count();
-        // An index file has the name of its folder.
-        let own_parts = if is_index(path) { 2 } else { 1 };
-        let folders: Vec<String> =
-            path.to_lowercase().rsplit('/').skip(own_parts).map(str::to_owned).collect();
-        let matched =
-            parts.iter().rev().skip(1).zip(&folders).take_while(|(part, folder)| part == folder).count();
-        // All of the import is in the path, and nothing but a source folder comes before it.
-        let is_whole = matched + 1 == parts.len() && folders[matched..].iter().all(|folder| folder == "src");
-        (matched, is_whole, shared)
-    };
-    let known = known.iter().copied().take(NAMESAKES);
-    let candidates = known.filter(|at| family(paths[*at]) == family(own));
-    let best = candidates.max_by_key(|at| near(paths[*at]))?;
-    // A package of another project often has the name of a file here: one part alone has to be near.
-    let (matched, _, shared) = near(paths[best]);
-    (parts.len() == 1 || matched > 0 || shared > 0).then_some(best)
+/// Returns the files by how many others import them, most first.
+pub(super) fn most_imported(code: &Code) -> Vec<(usize, usize)> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for target in code.files.iter().flat_map(|file| &file.imports) {
+        *counts.entry(*target).or_default() += 1;
+    }
+    let mut most: Vec<(usize, usize)> = counts.into_iter().collect();
+    let path = |at: usize| code.files[at].place.path.as_str();
+    most.sort_by(|(one, by), (other, others)| others.cmp(by).then_with(|| path(*one).cmp(path(*other))));
+    most
+}
+
+/// Returns what an import names: of Go a folder.
+pub(super) fn imported_name(path: &str) -> &str {
+    if path.ends_with(".go") {
+        path.rsplit_once('/').map_or(path, |(folder, _)| &path[..=folder.len()])
+    } else {
+        path
+    }
 }
 
 /// Answers with the files that most others import.
 pub(super) fn central(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
-    let code: Vec<&str> = documents.paths.iter().map(String::as_str).filter(|path| is_code(path)).collect();
+    let code = Code::read(workspace, documents, budget);
+    let all = documents.paths.iter().filter(|path| is_code(path)).count();
     let mut answer = Answer::default();
-    for file in most_imported(workspace, &code, budget).iter().take(CENTRAL) {
-        let by = format!("imported by {} of {} files", file.by, code.len());
-        answer.facts.push(Fact::new(format!("`{}`: {by}", code_span(&file.path))));
-        if let Some(text) = text(workspace, Path::new(&file.path)) {
-            let finding = places::finding(workspace, &places::file(&file.path, &text));
-            answer.show(Finding { why: by, ..finding });
-        }
+    for (at, by) in most_imported(&code).into_iter().take(CENTRAL) {
+        let by = format!("imported by {by} of {all} files");
+        let place = &code.files[at].place;
+        let fact = Fact::new(format!("`{}`: {by}", code_span(imported_name(&place.path))));
+        answer.facts.push(fact.within(&place.file, place.start, place.end));
+        answer.show(Finding { why: by, ..places::finding(workspace, place) });
     }
     answer
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::documents, *};
 
     #[test]
     fn imports_of_each_language_are_resolved() {
@@ -282,10 +435,60 @@ mod tests {
                 "src/Composer/Util/Filesystem.php",
             ),
         ] {
-            let by_name = names(&paths);
-            let found: Vec<&str> =
-                imports(text, own, &paths, &by_name).into_iter().map(|at| paths[at]).collect();
+            let paths: Vec<&str> =
+                std::iter::once(own).chain(paths.into_iter().filter(|path| *path != own)).collect();
+            let names = Names::new(paths.clone(), &Documents::default());
+            let found: Vec<&str> = names.imports(0, text).into_iter().map(|at| paths[at]).collect();
             assert_eq!(found, [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn packages_of_the_workspace_are_resolved() {
+        let manifest = |path: &str, text: &str| documents::split(text, path, Source::Manifest);
+        let documents = Documents {
+            passages: [
+                manifest("crates/core/Cargo.toml", "[package]\nname = \"app-core\"\n"),
+                manifest("packages/kit/package.json", "{\n  \"name\": \"@app/kit\"\n}\n"),
+            ]
+            .concat(),
+            ..Documents::default()
+        };
+        let paths = vec![
+            "crates/cli/src/main.rs",
+            "crates/core/src/lib.rs",
+            "crates/core/src/net/mod.rs",
+            "packages/app/main.ts",
+            "packages/kit/src/index.ts",
+            "packages/kit/src/menu.ts",
+        ];
+        let names = Names::new(paths.clone(), &documents);
+        for (own, text, expected) in [
+            (0, "use app_core::{\n    net::{Fault, port::Port as P},\n    *,\n};\n", vec![1, 2]),
+            (0, "use app_core::Thing;\n", vec![1]),
+            (0, "use serde::Serialize;\n", vec![]),
+            (3, "import { kit } from '@app/kit';\n", vec![4]),
+            (3, "import { menu } from '@app/kit/menu';\n", vec![5]),
+        ] {
+            assert_eq!(names.imports(own, text).into_iter().collect::<Vec<_>>(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn go_import_names_a_folder() {
+        let paths = vec!["main.go", "internal/net/dial.go", "internal/net/listen.go"];
+        let names = Names::new(paths, &Documents::default());
+        let text = "package main\n\nimport (\n\t\"example.org/app/internal/net\"\n)\n";
+        assert_eq!(names.imports(0, text).into_iter().collect::<Vec<_>>(), [1]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_imports(text in "(?s)(use |crate::|\\{|\\}|,|;|a|::|import |from |'|\"|é|文|\n| ){0,60}") {
+            let names = Names::new(vec!["a.rs", "b.py", "c.ts", "d.go"], &Documents::default());
+            for own in 0..4 {
+                names.imports(own, &text);
+            }
         }
     }
 }

@@ -13,13 +13,13 @@ const PASSAGES: usize = 24;
 /// Fewer commands than this are completed with what is usual.
 const FEW: usize = 3;
 
-/// Answers with commands: those that the project names, else those that its manifests imply, else its words.
-pub(super) fn commands(documents: &Documents, ranked: &[Ranked<'_>], asked: &Asked) -> Answer {
+/// Answers with commands: those that the project names, and if these are few, those that its manifests imply.
+pub(super) fn commands(documents: &Documents, ranked: &[Ranked<'_>], topic: Topic) -> Answer {
     let mut answer = named(ranked);
     if answer.facts.len() < FEW {
-        answer.facts.extend(conventions(documents, asked.topic));
+        answer.facts.extend(conventions(documents, topic));
     }
-    if answer.facts.is_empty() { quotes(ranked, asked) } else { answer }
+    answer
 }
 
 /// Answers with the commands of the best passages: two of each kind of document at first, because CI, tasks and guides

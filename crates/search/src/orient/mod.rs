@@ -3,6 +3,8 @@
 //!
 //! `question → Topic → Documents (passages with their commands) → rank → a lead in words, and findings as evidence`
 
+mod changes;
+mod code;
 mod commands;
 mod documents;
 mod entry;
@@ -11,10 +13,15 @@ mod facts;
 mod files;
 mod graph;
 mod how_to;
+mod map;
+mod overview;
 mod places;
 mod rank;
+mod sessions;
 mod sources;
 mod topics;
+
+pub use overview::overview;
 
 use documents::Documents;
 use openagents_core::{budget::Budget, update::Finding, workspace::Workspace};
@@ -48,7 +55,7 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
         Topic::Release => facts::version(&documents, &ranked(), &asked),
         Topic::Ci => facts::ci(&documents),
         Topic::Build | Topic::Test | Topic::TestOne | Topic::Lint | Topic::Run => {
-            how_to::commands(&documents, &ranked(), &asked)
+            how_to::commands(&documents, &ranked(), asked.topic)
         }
         Topic::Layout | Topic::Configuration | Topic::Extend => {
             let described = places::describe(workspace, &documents.paths, budget);
@@ -59,8 +66,13 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
             places::answer(workspace, &places::of_documents(&documents.passages), &[], &asked)
         }
     };
-    // A project without a manifest says it in words.
-    if answer.findings.is_empty() && matches!(asked.topic, Topic::Dependencies | Topic::Language) {
+    // A project without a manifest or commands says it in words.
+    let is_bare = match asked.topic {
+        Topic::Dependencies | Topic::Language => answer.findings.is_empty(),
+        Topic::Build | Topic::Test | Topic::TestOne | Topic::Lint | Topic::Run => answer.facts.is_empty(),
+        _ => false,
+    };
+    if is_bare {
         let quotes = how_to::quotes(&ranked(), &asked);
         answer.facts.extend(quotes.facts);
         answer.findings = quotes.findings;

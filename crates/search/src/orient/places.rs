@@ -21,7 +21,7 @@ use openagents_core::{
 };
 use regex::Regex;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     path::Path,
     sync::LazyLock,
 };
@@ -74,37 +74,59 @@ pub(super) fn describe(workspace: &Workspace, paths: &[String], budget: &Budget)
     let mut code: Vec<&str> = paths.iter().map(String::as_str).filter(|path| is_code(path)).collect();
     code.sort_by_key(|path| (path.matches('/').count(), *path));
     code.truncate(FILES);
-    let read = |(): &mut (), at: usize| Some(file(code[at], &text(workspace, Path::new(code[at]))?));
+    let read = |(): &mut (), at: usize| {
+        let text = text(workspace, Path::new(code[at]))?;
+        let mut place = file(code[at], &text);
+        place.weigh_file(&text);
+        Some(place)
+    };
     let described = parallel::map(code.len(), THREADS, || !budget.spent(), || (), read);
     let mut described: Vec<Described> = described.into_iter().flatten().collect();
-    described.extend(folders(workspace, paths, &described, budget));
+    let folders = Folders::new(workspace, paths, &described);
+    let mut places: Vec<Described> =
+        folders.counts().into_iter().map(|(folder, files)| folders.describe(folder, files, budget)).collect();
+    places.iter_mut().for_each(Described::weigh_folder);
+    described.extend(places);
     described
 }
 
+/// Describes a file by the first comment about it.
 pub(super) fn file(path: &str, text: &str) -> Described {
-    let text = prefix(text, HEAD);
-    let lines: Vec<&str> = text.lines().collect();
-    let comment = comment(&lines);
-    let (start, end, description) = comment.unwrap_or_else(|| {
+    let lines: Vec<&str> = prefix(text, HEAD).lines().collect();
+    let (start, end, description) = comment(&lines).unwrap_or_else(|| {
         let from = lines.iter().position(|line| !is_prologue(line)).unwrap_or(0);
         (from, (from + 8).min(lines.len()), String::new())
     });
-    let mut words = HashMap::new();
-    let mut add = |text: &str, weight: f32| {
-        for stem in words_of(text) {
-            *words.entry(stem).or_default() += weight;
-        }
-    };
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let name = spaced(name.split('.').next().unwrap_or(name));
-    add(&name, IN_NAME / words_in(&name));
-    add(&spaced(folder), IN_FOLDER);
-    add(&description, IN_DESCRIPTION);
-    for name in definitions(text) {
-        add(&spaced(name), IN_DEFINITION);
-    }
     let (start, end) = (start as u64 + 1, end.max(start + 1) as u64);
-    Described { path: path.to_owned(), file: path.to_owned(), description, start, end, words, files: 1 }
+    let path = path.to_owned();
+    Described { file: path.clone(), path, description, start, end, words: HashMap::new(), files: 1 }
+}
+
+impl Described {
+    /// Weighs the words of a file's name, folder, description and definitions.
+    fn weigh_file(&mut self, text: &str) {
+        let (folder, name) = self.path.rsplit_once('/').unwrap_or(("", &self.path));
+        let (folder, name) = (spaced(folder), spaced(name.split('.').next().unwrap_or(name)));
+        self.weigh(&name, IN_NAME / words_in(&name));
+        self.weigh(&folder, IN_FOLDER);
+        self.weigh(&self.description.clone(), IN_DESCRIPTION);
+        for name in definitions(prefix(text, HEAD)) {
+            self.weigh(&spaced(name), IN_DEFINITION);
+        }
+    }
+
+    fn weigh_folder(&mut self) {
+        let path = self.path.trim_end_matches('/');
+        let name = spaced(path.rsplit('/').next().unwrap_or(path));
+        self.weigh(&name, IN_NAME / words_in(&name));
+        self.weigh(&self.description.clone(), IN_DESCRIPTION);
+    }
+
+    fn weigh(&mut self, text: &str, weight: f32) {
+        for stem in words_of(text) {
+            *self.words.entry(stem).or_default() += weight;
+        }
+    }
 }
 
 /// Characters of a stem that are compared: `contributor` and `contribute` share so many.
@@ -178,13 +200,33 @@ fn comment(lines: &[&str]) -> Option<(usize, usize, String)> {
         // A heading repeats the name.
         let words: Vec<&str> = words.filter(|line| !line.starts_with('#')).collect();
         let text = one_line(words.join("\n").split("@author").next().unwrap_or_default());
-        if is_prose(&text) {
+        // A comment in a condition of the preprocessor is about that.
+        let is_condition = |line: &str| line.trim().starts_with("#if") && !line.to_uppercase().contains("_H");
+        let is_first = lines[..at].iter().all(|line| is_prologue(line) && !is_condition(line));
+        if is_prose(&text) && (is_first || documents_definition(&lines[at + length..], indent)) {
             let sentence = text.split_inclusive(". ").next().unwrap_or(&text);
             return Some((at, at + length.min(SHOWN), cut_at_word(sentence.trim(), DESCRIPTION)));
         }
         at += length;
     }
     None
+}
+
+/// Returns whether the comment before these lines is about a definition that may be the file's subject.
+fn documents_definition(lines: &[&str], indent: usize) -> bool {
+    let next = lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+    let starts = |words: &[&str]| words.iter().any(|word| next.starts_with(word));
+    let is_value =
+        next.split_whitespace().take(3).any(|word| matches!(word, "const" | "let" | "static" | "var"));
+    let is_definition =
+        || DEFINITION.as_ref().is_some_and(|definition| definition.is_match(next)) && !is_value;
+    match indent {
+        0 => {
+            starts(&["@", "#[", "export ", "module.exports", "exports.", "impl ", "typedef "])
+                || is_definition()
+        }
+        _ => starts(&["class ", "module ", "public class ", "struct "]),
+    }
 }
 
 /// Returns the number of lines of the comment or documentation string at the beginning of `lines`.
@@ -281,17 +323,37 @@ fn definitions(text: &str) -> impl Iterator<Item = &str> {
         .take(DEFINITIONS)
 }
 
-/// Describes folders: by their README, the file for the module's documentation, or what is in them.
-fn folders(workspace: &Workspace, paths: &[String], files: &[Described], budget: &Budget) -> Vec<Described> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in paths {
-        let ends = path.match_indices('/').map(|(at, _)| at);
-        ends.for_each(|end| *counts.entry(&path[..end]).or_default() += 1);
+/// The folders of a workspace.
+pub(super) struct Folders<'a> {
+    workspace: &'a Workspace,
+    /// Of all files, sorted.
+    paths: &'a [String],
+    files: HashMap<&'a str, &'a Described>,
+}
+
+impl<'a> Folders<'a> {
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        paths: &'a [String],
+        files: impl IntoIterator<Item = &'a Described>,
+    ) -> Self {
+        let files = files.into_iter().map(|file| (file.path.as_str(), file)).collect();
+        Self { workspace, paths, files }
     }
-    let described: HashMap<&str, &Described> = files.iter().map(|file| (file.path.as_str(), file)).collect();
-    let known: BTreeSet<&str> = paths.iter().map(String::as_str).collect();
-    let mut folders = Vec::new();
-    for (folder, count) in counts {
+
+    /// Returns each folder with the number of files in it and below.
+    fn counts(&self) -> BTreeMap<&'a str, usize> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for path in self.paths {
+            let ends = path.match_indices('/').map(|(at, _)| at);
+            ends.for_each(|end| *counts.entry(&path[..end]).or_default() += 1);
+        }
+        counts
+    }
+
+    /// Describes a folder, without a `/` at its end: by its README, by the file for the module's documentation, or by
+    /// what is in it.
+    pub(super) fn describe(&self, folder: &str, files: usize, budget: &Budget) -> Described {
         let name = folder.rsplit('/').next().unwrap_or(folder);
         let heads = [
             "mod.rs",
@@ -313,50 +375,37 @@ fn folders(workspace: &Workspace, paths: &[String], files: &[Described], budget:
         let heads = heads.iter().map(|head| format!("{folder}/{head}")).chain(own);
         let by_doc = heads
             .into_iter()
-            .find_map(|head| described.get(head.as_str()).filter(|file| !file.description.is_empty()));
-        let readme =
-            ["README.md", "README", "README.rst", "readme.md"].iter().map(|name| format!("{folder}/{name}"));
-        let readme = readme.into_iter().find(|path| known.contains(path.as_str()) && !budget.spent());
-        let by_readme = readme.and_then(|path| {
-            let text = text(workspace, Path::new(&path))?;
-            let at = text.lines().position(|line| {
-                line.chars().filter(|c| c.is_alphabetic()).count() > 20
-                    && !line.starts_with(['#', '=', '[', '<', '!'])
-            })?;
-            let line = cut_at_word(&one_line(text.lines().nth(at)?), DESCRIPTION);
-            Some((path, at as u64 + 1, line))
-        });
+            .find_map(|head| self.files.get(head.as_str()).filter(|file| !file.description.is_empty()));
+        let by_readme = (!budget.spent()).then(|| self.readme(folder)).flatten();
         let (file, start, end, description) = match (by_readme, by_doc) {
             (Some((path, line, description)), _) => (path, line, line, description),
             (None, Some(file)) => (file.path.clone(), file.start, file.end, file.description.clone()),
             (None, None) => {
-                let first = paths.partition_point(|path| path.as_str() < folder);
-                let within = paths[first..]
+                let first = self.paths.partition_point(|path| path.as_str() < folder);
+                let within = self.paths[first..]
                     .iter()
                     .find(|path| path.starts_with(folder) && path[folder.len()..].starts_with('/'));
-                (within.cloned().unwrap_or_default(), 1, 1, entries(paths, folder))
+                (within.cloned().unwrap_or_default(), 1, 1, entries(self.paths, folder))
             }
         };
-        let mut words = HashMap::new();
-        let mut add = |text: &str, weight: f32| {
-            for stem in words_of(text) {
-                *words.entry(stem).or_default() += weight;
-            }
-        };
-        let words_of_name = spaced(name);
-        add(&words_of_name, IN_NAME / words_in(&words_of_name));
-        add(&description, IN_DESCRIPTION);
-        folders.push(Described {
-            path: format!("{folder}/"),
-            description,
-            file,
-            start,
-            end,
-            words,
-            files: count,
-        });
+        let path = format!("{folder}/");
+        Described { path, description, file, start, end, words: HashMap::new(), files }
     }
-    folders
+
+    /// Returns the README of a folder with its first line of prose.
+    fn readme(&self, folder: &str) -> Option<(String, u64, String)> {
+        let names = ["README.md", "README", "README.rst", "readme.md"];
+        let mut paths = names.iter().map(|name| format!("{folder}/{name}"));
+        let path = paths.find(|path| self.paths.binary_search(path).is_ok())?;
+        let text = text(self.workspace, Path::new(&path))?;
+        let is_prose = |line: &str| {
+            line.chars().filter(|c| c.is_alphabetic()).count() > 20
+                && !line.starts_with(['#', '=', '[', '<', '!'])
+        };
+        let (at, line) = text.lines().enumerate().find(|(_, line)| is_prose(line))?;
+        let line = cut_at_word(&one_line(line), DESCRIPTION);
+        Some((path, at as u64 + 1, line))
+    }
 }
 
 /// Returns the names in a folder, in place of words about it.
@@ -494,11 +543,13 @@ pub(super) fn answer(
 }
 
 impl Described {
-    fn fact(&self) -> Fact {
+    /// The path, with what the place is for.
+    pub(super) fn fact(&self) -> Fact {
         let files = if self.path.ends_with('/') { format!(" ({} files)", self.files) } else { String::new() };
         let what =
             if self.description.is_empty() { String::new() } else { format!(": {}", self.description) };
         Fact::new(format!("`{}`{files}{what}", code_span(&self.path)))
+            .within(&self.file, self.start, self.end)
     }
 }
 
@@ -549,10 +600,15 @@ mod tests {
 
     #[test]
     fn subject_finds_its_file() {
+        let weighed = |path: &str, text: &str| {
+            let mut place = file(path, text);
+            place.weigh_file(text);
+            place
+        };
         let files = [
-            file("grid.c", "/* Grid data: the contents of each cell of a screen. */\n"),
-            file("screen-write.c", "void\nscreen_write_cell(int x)\n{}\n"),
-            file(
+            weighed("grid.c", "/* Grid data: the contents of each cell of a screen. */\n"),
+            weighed("screen-write.c", "void\nscreen_write_cell(int x)\n{}\n"),
+            weighed(
                 "options-table.c",
                 "/* This file has a table with all options and their default values. */\n",
             ),

@@ -12,7 +12,7 @@ use openagents_core::{
     budget::Budget,
     parallel,
     terms::Language,
-    text::{cut_at_word, one_line},
+    text::{cut_at_word, is_listed, one_line},
 };
 use regex::Regex;
 use std::{collections::HashMap, sync::LazyLock};
@@ -91,6 +91,7 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) 
                     command.as_ref().is_some_and(|command| command.is_match(&whole))
                         && fits(asked.topic, &found.text)
                         && !installs_release(&found.text)
+                        && !is_aside(&found.text)
                 })
                 .collect();
             if !commands.is_empty() {
@@ -115,7 +116,10 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) 
 fn fits(topic: Topic, command: &str) -> bool {
     match topic {
         Topic::TestOne => {
-            command.contains(['/', '.', ':', '<', '-']) && command.split_whitespace().count() > 1
+            // The colon of a script's name is not an argument.
+            let is_runner = |word: &&str| matches!(*word, "npm" | "yarn" | "pnpm" | "run");
+            let arguments: Vec<&str> = command.split_whitespace().skip_while(is_runner).collect();
+            arguments.len() > 1 && arguments.iter().any(|word| word.contains(['/', '.', ':', '<', '-']))
         }
         Topic::Build => !command.contains("apt-get") || command.contains("build"),
         _ => true,
@@ -131,6 +135,15 @@ fn installs_release(command: &str) -> bool {
         .ok()
     });
     PACKAGE.as_ref().is_some_and(|package| package.is_match(command))
+}
+
+/// Returns whether a command only prepares or reports something.
+fn is_aside(command: &str) -> bool {
+    const PROGRAMS: &str =
+        "echo|printf|sed|awk|cat|cp|mv|rm|mkdir|chmod|chown|export|source|cd|curl|wget|find|tar|unzip";
+    let program = command.split_whitespace().next().unwrap_or_default();
+    is_listed(program, PROGRAMS) && !command.contains("&&")
+        || ["copy('", "git clone ", "git remote ", "gem '"].iter().any(|part| command.contains(part))
 }
 
 /// How far a kind of document is trusted on a topic.

@@ -133,7 +133,7 @@ pub(super) const PROFILES: &[Profile] = &[
         topic: Topic::Build,
         asks: "build|built|compil|instal|setup|set|bundl|edit|sourc|environ|checkout|clone",
         near: "develop|local|work|tarbal|from|binari|machin|get|start|prepar|contribut|need",
-        command: r"\b(?:build|install|compile|configure|make|bundle|setup|develop|sync|ci|bootstrap|cmake|ninja|assemble|package)\b",
+        command: r"\b(?:build|install|compile|configure|make|bundle|setup|develop|sync|(?:npm|pnpm|yarn) ci|bootstrap|cmake|ninja|assemble|package)\b",
     },
     Profile {
         topic: Topic::Entry,

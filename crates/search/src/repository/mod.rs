@@ -4,6 +4,7 @@ mod manifest;
 mod readme;
 
 pub use crate::repository::readme::Description;
+pub(crate) use crate::repository::readme::Paragraph;
 use crate::repository::readme::SENTENCE;
 
 use openagents_core::{
@@ -69,22 +70,9 @@ pub fn top_names(workspace: &Workspace) -> Vec<String> {
     names
 }
 
-/// Returns the line of a README's first sentence, from 1.
-pub(crate) fn introduction(workspace: &Workspace, path: &str) -> u64 {
-    readme::parse(&text_of(workspace, path), path).sentence.map_or(1, |sentence| sentence.line)
-}
-
-/// Returns at most `most` lines of a file, from line `first` (from 1) to the next heading.
-pub(crate) fn section(workspace: &Workspace, path: &str, first: u64, most: u64) -> String {
-    let text = text_of(workspace, path);
-    let lines: Vec<&str> = text.lines().skip(first.saturating_sub(1) as usize).take(most as usize).collect();
-    let mut in_code = false;
-    let is_heading = |line: &&str| {
-        in_code ^= line.trim_start().starts_with("```");
-        !in_code && line.starts_with('#')
-    };
-    let end = lines.iter().skip(1).position(is_heading).map_or(lines.len(), |at| at + 1);
-    lines[..end].join("\n").trim_end().to_owned()
+/// Returns the first paragraphs of prose of a README.
+pub(crate) fn paragraphs(workspace: &Workspace, path: &str) -> Vec<Paragraph> {
+    readme::parse(&text_of(workspace, path), path).paragraphs
 }
 
 /// Returns the beginning of a file for a model, and its first line with text as evidence.

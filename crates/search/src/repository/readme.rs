@@ -1,4 +1,4 @@
-//! Finds the heading and the first sentence of a README between badges, logos and tables of contents.
+//! Finds the heading and the first paragraphs of a README between badges, logos and tables of contents.
 
 use openagents_core::{
     text::{cut_at_word, one_line},
@@ -15,12 +15,27 @@ pub(super) struct Readme {
     pub(super) sentence: Option<Description>,
     /// The sentence is complete and precedes any code, so it introduces the project.
     pub(super) introduces: bool,
+    /// The first paragraphs of prose; quotations only if there is nothing else.
+    pub(super) paragraphs: Vec<Paragraph>,
 }
+
+/// A paragraph of prose, without markup.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Paragraph {
+    pub(crate) text: String,
+    /// First and last line, from 1.
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// Maximum paragraphs that are read.
+const PARAGRAPHS: usize = 3;
 
 /// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text.
 pub(super) fn parse(text: &str, path: &str) -> Readme {
     let mut readme = Readme::default();
-    let (mut block, mut code_seen) = (Block::default(), false);
+    let (mut block, mut code_seen, mut quotes) = (Block::default(), false, 0_usize);
+    let mut quoted = Vec::new();
     for (event, range) in
         Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
             .into_offset_iter()
@@ -44,22 +59,46 @@ pub(super) fn parse(text: &str, path: &str) -> Readme {
             Event::End(TagEnd::Heading(_)) => {
                 let heading = block.text();
                 let is_name = !heading.ends_with('?') && (1..=HEADING).contains(&heading.chars().count());
-                if readme.heading.is_none() && is_name {
+                if readme.heading.is_none() && readme.paragraphs.is_empty() && is_name {
                     readme.heading = Some(heading);
                 }
             }
+            Event::Start(Tag::BlockQuote(_)) => quotes += 1,
+            Event::End(TagEnd::BlockQuote(_)) => quotes = quotes.saturating_sub(1),
             Event::End(TagEnd::Paragraph | TagEnd::HtmlBlock) if block.is_prose() => {
-                let line = text[..block.start].matches('\n').count() as u64 + 1;
-                let sentence = first_sentence(&block.text());
-                readme.introduces =
-                    !code_seen && (sentence.ends_with(['.', '!']) || sentence.contains(" is "));
-                readme.sentence = Some(Description { text: sentence, path: path.to_owned(), line });
-                return readme;
+                let line = |at: usize| text[..at].matches('\n').count() as u64 + 1;
+                let end = block.start + text[block.start..range.end].trim_end().len();
+                let paragraph = Paragraph { text: block.text(), start: line(block.start), end: line(end) };
+                if quotes > 0 {
+                    quoted.push((paragraph, code_seen));
+                    continue;
+                }
+                if readme.paragraphs.is_empty() {
+                    readme.introduce(&paragraph, path, code_seen);
+                }
+                readme.paragraphs.push(paragraph);
+                if readme.paragraphs.len() == PARAGRAPHS {
+                    break;
+                }
             }
             _ => {}
         }
     }
+    if let Some((paragraph, code_seen)) = quoted.into_iter().next()
+        && readme.paragraphs.is_empty()
+    {
+        readme.introduce(&paragraph, path, code_seen);
+        readme.paragraphs.push(paragraph);
+    }
     readme
+}
+
+impl Readme {
+    fn introduce(&mut self, paragraph: &Paragraph, path: &str, code_seen: bool) {
+        let text = first_sentence(&paragraph.text);
+        self.introduces = !code_seen && (text.ends_with(['.', '!']) || text.contains(" is "));
+        self.sentence = Some(Description { text, path: path.to_owned(), line: paragraph.start });
+    }
 }
 
 /// A heading or a paragraph being collected.
@@ -99,7 +138,8 @@ impl Block {
         let text = self.text();
         let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
         let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
-        self.nested == 0 && !directive && words.count() >= 3 && self.linked * 2 < text.len()
+        let is_menu = text.chars().filter(|c| matches!(c, '•' | '·' | '|')).count() > 1;
+        self.nested == 0 && !directive && !is_menu && words.count() >= 3 && self.linked * 2 < text.len()
     }
 }
 
@@ -190,6 +230,11 @@ mod tests {
                 "<div align=\"center\">\n<h1>Thing</h1>\n<p>A thing that does things.</p>\n</div>\n",
                 None,
                 Some(("Thing A thing that does things.", 1)),
+            ),
+            (
+                "# Cop\n\n> Role models are important. <br/>\n> -- Alex\n\nCop is a linter for Ruby.\n",
+                Some("Cop"),
+                Some(("Cop is a linter for Ruby.", 6)),
             ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),

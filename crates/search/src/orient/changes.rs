@@ -1,0 +1,307 @@
+//! What changes in a repository, read from git's files without running git: commits, the files that change most, who
+//! works where, and what is not committed.
+
+use super::{evidence::Fact, files::THREADS};
+use gix::{
+    ObjectId, Repository,
+    bstr::ByteSlice,
+    diff::tree::{Recorder, State, recorder::Change},
+    objs::TreeRefIter,
+    revision::walk::Sorting,
+    traverse::commit::simple::CommitTimeOrder,
+};
+use jiff::Timestamp;
+use openagents_core::{
+    budget::Budget,
+    git, parallel,
+    text::{cut_at_word, one_line},
+    visible::code_span,
+    workspace::Workspace,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+    path::Path,
+    time::UNIX_EPOCH,
+};
+
+/// Maximum commits that are read. Those with more files are not counted: they move or format everything.
+const COMMITS: usize = 200;
+const FILES: usize = 300;
+/// Maximum commits, files, authors, branches and uncommitted files that are listed.
+const LAST: usize = 10;
+const MOST_CHANGED: usize = 5;
+const AUTHORS: usize = 3;
+const BRANCHES: usize = 6;
+const UNCOMMITTED: usize = 8;
+/// With more files than this, uncommitted ones are not looked for.
+const COMPARED: usize = 20_000;
+/// Maximum bytes of a file that is compared with its commit by content.
+const CONTENT: u64 = 1 << 20;
+/// Maximum characters of a commit's title.
+const TITLE: usize = 100;
+
+/// The history of a repository as far as it is read, and its state.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// Newest first.
+    commits: Vec<Commit>,
+    branch: Option<String>,
+    /// Other local branches.
+    branches: Vec<String>,
+    /// Paths of files that differ from the last commit; `None` if there are too many files to look.
+    uncommitted: Option<Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Commit {
+    id: String,
+    title: String,
+    author: String,
+    /// `2026-11-27`.
+    date: String,
+    /// The paths of the files that it changes; empty for a merge.
+    files: Vec<String>,
+}
+
+impl Changes {
+    /// Reads the repository whose root is the workspace; `None` without one, and if it is unreadable. `paths` are the
+    /// files of the workspace.
+    pub(super) fn read(workspace: &Workspace, paths: &[String], budget: &Budget) -> Option<Self> {
+        let folder = git::git_folder(workspace.root())?;
+        // Reads no settings apart from the repository's own, and runs nothing.
+        let repository = gix::open_opts(folder, gix::open::Options::isolated()).ok()?;
+        let head = repository.head_commit().ok()?;
+        let walk =
+            head.ancestors().sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst)).all().ok()?;
+        let mut commits = Vec::new();
+        for found in walk.take(COMMITS) {
+            if budget.spent() {
+                break;
+            }
+            let Some(commit) = found.ok().and_then(|found| found.object().ok()) else { break };
+            commits.extend(read_commit(&repository, &commit));
+        }
+        let shown = |name: &gix::bstr::BStr| name.to_str_lossy().into_owned();
+        let branch = repository.head_name().ok().flatten().map(|name| shown(name.shorten()));
+        let references = repository.references().ok();
+        let local = references.as_ref().and_then(|references| references.local_branches().ok());
+        let names = local.into_iter().flatten().flatten().map(|reference| shown(reference.name().shorten()));
+        let branches = names.filter(|name| Some(name) != branch.as_ref()).take(1_000).collect();
+        let uncommitted = (paths.len() <= COMPARED)
+            .then(|| uncommitted(workspace, &repository, &head, paths, budget))
+            .flatten();
+        Some(Self { commits, branch, branches, uncommitted })
+    }
+
+    /// The state, the last commits, the files that change most, and who works where.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.uncommitted_facts();
+        facts.extend(self.last());
+        facts.extend(self.most_changed());
+        facts.extend(self.people());
+        facts.extend(self.branch_fact());
+        facts
+    }
+
+    pub(super) fn uncommitted_facts(&self) -> Vec<Fact> {
+        let files = self.uncommitted.as_deref().unwrap_or_default();
+        let mut facts: Vec<Fact> = files
+            .iter()
+            .take(UNCOMMITTED)
+            .map(|path| Fact::new(format!("Not committed: `{}`", code_span(path))).within(path, 0, 0))
+            .collect();
+        if files.len() > UNCOMMITTED {
+            facts.push(Fact::new(format!("Not committed: {} more files", files.len() - UNCOMMITTED)));
+        }
+        facts
+    }
+
+    pub(super) fn uncommitted(&self) -> &[String] {
+        self.uncommitted.as_deref().unwrap_or_default()
+    }
+
+    /// The last commits, each with the file that comes first in it.
+    pub(super) fn last(&self) -> impl Iterator<Item = Fact> {
+        self.commits.iter().take(LAST).map(|commit| {
+            let Commit { id, title, author, date, files } = commit;
+            let fact = Fact::new(format!("`{id}` {title} ({author}, {date})"));
+            match files.first() {
+                Some(path) => fact.within(path, 0, 0),
+                None => fact,
+            }
+        })
+    }
+
+    /// The files in most commits, with who changed them most.
+    pub(super) fn most_changed(&self) -> Vec<Fact> {
+        let mut by_file: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for commit in self.commits.iter().filter(|commit| commit.files.len() <= FILES) {
+            for path in &commit.files {
+                by_file.entry(path).or_default().push(&commit.author);
+            }
+        }
+        let mut files: Vec<_> = by_file.into_iter().filter(|(_, authors)| authors.len() > 1).collect();
+        files.sort_by_key(|(path, authors)| (std::cmp::Reverse(authors.len()), *path));
+        let all = self.commits.len();
+        let fact = |(path, authors): (&str, Vec<&str>)| {
+            let by = most_frequent(&authors)
+                .map(|(author, _)| format!(", mostly by {author}"))
+                .unwrap_or_default();
+            let text =
+                format!("`{}` changed in {} of the last {all} commits{by}", code_span(path), authors.len());
+            Fact::new(text).within(path, 0, 0)
+        };
+        files.into_iter().take(MOST_CHANGED).map(fact).collect()
+    }
+
+    /// The authors of most commits, with the folder where each works most.
+    pub(super) fn people(&self) -> Vec<Fact> {
+        let mut by_author: BTreeMap<&str, (usize, Vec<&str>)> = BTreeMap::new();
+        for commit in &self.commits {
+            let (commits, folders) = by_author.entry(&commit.author).or_default();
+            *commits += 1;
+            let own: BTreeSet<&str> = commit.files.iter().map(|path| folder_of(path)).collect();
+            folders.extend(own);
+        }
+        let mut authors: Vec<_> = by_author.into_iter().collect();
+        authors.sort_by_key(|(author, (commits, _))| (std::cmp::Reverse(*commits), *author));
+        let all = self.commits.len();
+        let fact = |(author, (commits, folders)): (&str, (usize, Vec<&str>))| {
+            let most = most_frequent(&folders).filter(|(folder, _)| !folder.is_empty());
+            let folder =
+                most.map(|(folder, _)| format!(", mostly in `{}`", code_span(folder))).unwrap_or_default();
+            Fact::new(format!("{author}: {commits} of the last {all} commits{folder}"))
+        };
+        authors.into_iter().take(AUTHORS).map(fact).collect()
+    }
+
+    /// The authors of the commits that change a file or what is in a folder, with the last commit of each.
+    pub(super) fn who(&self, path: &str) -> Vec<Fact> {
+        let is_within = |file: &String| file == path || path.ends_with('/') && file.starts_with(path);
+        let mut by_author: BTreeMap<&str, Vec<&Commit>> = BTreeMap::new();
+        for commit in self.commits.iter().filter(|commit| commit.files.iter().any(is_within)) {
+            by_author.entry(&commit.author).or_default().push(commit);
+        }
+        let mut authors: Vec<_> = by_author.into_iter().collect();
+        authors.sort_by_key(|(author, commits)| (std::cmp::Reverse(commits.len()), *author));
+        let fact = |(author, commits): (&str, Vec<&Commit>)| {
+            let last = commits.first()?;
+            let times =
+                if commits.len() == 1 { "once".to_owned() } else { format!("{} times", commits.len()) };
+            let text = format!(
+                "{author} changed `{}` {times} in the last {} commits, last in `{}` {} ({})",
+                code_span(path),
+                self.commits.len(),
+                last.id,
+                last.title,
+                last.date
+            );
+            Some(Fact::new(text).within(path, 0, 0))
+        };
+        authors.into_iter().take(AUTHORS).filter_map(fact).collect()
+    }
+
+    fn branch_fact(&self) -> Option<Fact> {
+        let branch = self.branch.as_ref()?;
+        let others: Vec<String> =
+            self.branches.iter().take(BRANCHES).map(|name| format!("`{}`", code_span(name))).collect();
+        let others = match (others.len(), self.branches.len()) {
+            (0, _) => String::new(),
+            (shown, all) if all > shown => {
+                format!("; others: {} and {} more", others.join(", "), all - shown)
+            }
+            _ => format!("; others: {}", others.join(", ")),
+        };
+        Some(Fact::new(format!("On branch `{}`{others}", code_span(branch))))
+    }
+}
+
+/// Returns the folder that a path is counted for: two levels, because many projects have one for everything.
+fn folder_of(path: &str) -> &str {
+    let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).take(2).collect();
+    ends.last().map_or("", |end| &path[..=*end])
+}
+
+fn most_frequent<'a>(items: &[&'a str]) -> Option<(&'a str, usize)> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    items.iter().for_each(|item| *counts.entry(item).or_default() += 1);
+    counts.into_iter().max_by_key(|(item, count)| (*count, std::cmp::Reverse(*item)))
+}
+
+fn read_commit(repository: &Repository, commit: &gix::Commit<'_>) -> Option<Commit> {
+    let author = commit.author().ok()?;
+    let time = Timestamp::from_second(commit.time().ok()?.seconds).ok()?;
+    let title = commit.message_raw_sloppy().to_str_lossy();
+    let title = title.lines().next().unwrap_or_default();
+    Some(Commit {
+        id: commit.id().to_hex_with_len(8).to_string(),
+        title: cut_at_word(&one_line(title), TITLE),
+        author: one_line(&author.name.to_str_lossy()),
+        date: time.strftime("%Y-%m-%d").to_string(),
+        files: changed_files(repository, commit).unwrap_or_default(),
+    })
+}
+
+/// Returns the paths that differ from the parent; nothing for a merge, and for the first commit, which has everything.
+fn changed_files(repository: &Repository, commit: &gix::Commit<'_>) -> Option<Vec<String>> {
+    let mut parents = commit.parent_ids();
+    let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
+    let (old, new) = (parent.object().ok()?.try_into_commit().ok()?.tree().ok()?, commit.tree().ok()?);
+    let mut recorder = Recorder::default();
+    let (old, new) = (
+        TreeRefIter::from_bytes(&old.data, old.id.kind()),
+        TreeRefIter::from_bytes(&new.data, new.id.kind()),
+    );
+    gix::diff::tree(old, new, State::default(), &repository.objects, &mut recorder).ok()?;
+    let path = |change: &Change| {
+        let (mode, path) = match change {
+            Change::Addition { entry_mode, path, .. }
+            | Change::Deletion { entry_mode, path, .. }
+            | Change::Modification { entry_mode, path, .. } => (entry_mode, path),
+        };
+        (!mode.is_tree()).then(|| path.to_str_lossy().into_owned())
+    };
+    Some(recorder.records.iter().filter_map(path).collect())
+}
+
+/// Returns the files that differ from the last commit: changed, staged, or new. Those that git ignores, and deleted ones,
+/// are not among them.
+fn uncommitted(
+    workspace: &Workspace,
+    repository: &Repository,
+    head: &gix::Commit<'_>,
+    paths: &[String],
+    budget: &Budget,
+) -> Option<Vec<String>> {
+    let index = repository.open_index().ok()?;
+    if index.entries().len() > COMPARED {
+        return None;
+    }
+    let committed = repository.index_from_tree(&head.tree_id().ok()?).ok()?;
+    let differs = |(): &mut (), at: usize| {
+        let path = paths[at].as_str();
+        let Some(entry) = index.entry_by_path(path.as_bytes().as_bstr()) else { return Some(true) };
+        let is_staged =
+            committed.entry_by_path(path.as_bytes().as_bstr()).is_none_or(|old| old.id != entry.id);
+        Some(is_staged || is_changed(workspace, Path::new(path), entry).unwrap_or(false))
+    };
+    let differs = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), differs);
+    let changed = paths.iter().zip(differs).filter(|(_, differs)| *differs == Some(true));
+    Some(changed.map(|(path, _)| path.clone()).collect())
+}
+
+/// Returns whether a file differs from git's index: its size and time first, then its content.
+fn is_changed(workspace: &Workspace, path: &Path, entry: &gix::index::Entry) -> Option<bool> {
+    let mut file = workspace.open_file(path).ok()?.file;
+    let metadata = file.metadata().ok()?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let is_same_time = modified.as_secs() as u32 == entry.stat.mtime.secs;
+    if is_same_time && metadata.len() as u32 == entry.stat.size || metadata.len() > CONTENT {
+        return Some(false);
+    }
+    let mut content = Vec::new();
+    file.by_ref().take(CONTENT).read_to_end(&mut content).ok()?;
+    let id: ObjectId = gix::objs::compute_hash(entry.id.kind(), gix::objs::Kind::Blob, &content).ok()?;
+    Some(id != entry.id)
+}

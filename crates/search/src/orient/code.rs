@@ -1,0 +1,144 @@
+//! Reads each file of the code once: its length, what it is for, and what it imports.
+
+use super::{
+    documents::Documents,
+    files::{THREADS, is_code, text_and_lines},
+    graph::Names,
+    places::{self, Described},
+};
+use openagents_core::{budget::Budget, parallel, text::is_listed, workspace::Workspace};
+use regex::{Captures, Regex};
+use std::{path::Path, sync::LazyLock};
+
+/// Maximum number of files that are read; those nearest to the root come first.
+const FILES: usize = 6_000;
+
+/// The code of a workspace, without tests and examples.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub(super) files: Vec<CodeFile>,
+    /// Some files were not read.
+    pub(super) truncated: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct CodeFile {
+    pub(super) place: Described,
+    pub(super) lines: usize,
+    /// Indices of other files.
+    pub(super) imports: Vec<usize>,
+    /// The environment variables that it reads, with their lines, from 1.
+    pub(super) variables: Vec<(String, u64)>,
+    /// The type that its first type extends or implements.
+    pub(super) base: Option<String>,
+}
+
+/// The base of a class, or the trait of an implementation.
+static BASE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r"(?m)^\s*(?:export\s+)?(?:default\s+)?(?:public\s+)?(?:final\s+)?(?:abstract\s+)?(?:class\s+\w+(?:<[^>\n]*>)?\s*(?:\(|<|:|extends\s|implements\s)\s*([\w.:\\]+)|impl(?:<[^>\n]*>)?\s+([\w:]+)(?:<[^>\n]*>)?\s+for\s)",
+    )
+    .ok()
+});
+
+/// Returns the type that the first type of a file extends or implements, without its module. Those that any type may
+/// implement say nothing.
+fn base(text: &str) -> Option<String> {
+    const COMMON: &str = "Debug|Default|Display|Clone|From|Drop|Iterator|Error|PartialEq|Ord|PartialOrd|Hash|FromStr|Deref|AsRef|\
+        object|Object|Exception|Enum|ABC|Serialize|Deserialize|Send|Sync|Into|TryFrom|Index|Add|Read|Write|StandardError|Protocol|NamedTuple";
+    let found = BASE.iter().flat_map(|pattern| pattern.captures_iter(text));
+    let named = found.filter_map(|found| found.get(1).or_else(|| found.get(2)).map(|name| name.as_str()));
+    let mut last = named.filter_map(|name| name.rsplit(['.', ':', '\\']).next());
+    last.find(|name| !name.is_empty() && !is_listed(name, COMMON)).map(str::to_owned)
+}
+
+/// A read of an environment variable.
+static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?:\benv::var(?:_os)?\(|\boption_env!\(|\bgetenv\(|\bGetenv\(|\bLookupEnv\(|\benviron(?:\.get)?[\[(]|\bENV(?:\.fetch)?[\[(])\s*["']([A-Z][A-Z0-9_]{2,60})["']|\b(?:process|import\.meta)\.env\.([A-Z][A-Z0-9_]{2,60})"#,
+    )
+    .ok()
+});
+/// Maximum variables of a file.
+const VARIABLES: usize = 20;
+
+fn variables(text: &str) -> Vec<(String, u64)> {
+    // Tests at the end of a file set their own.
+    let text = text.split("#[cfg(test)]").next().unwrap_or(text);
+    let found = VARIABLE.iter().flat_map(|pattern| pattern.captures_iter(text)).take(VARIABLES);
+    let variable = |found: Captures<'_>| {
+        let name = found.get(1).or_else(|| found.get(2))?;
+        let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..name.start()]).count() as u64 + 1;
+        Some((name.as_str().to_owned(), line))
+    };
+    found.filter_map(variable).collect()
+}
+
+impl Code {
+    pub(super) fn read(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Self {
+        let mut paths: Vec<&str> =
+            documents.paths.iter().map(String::as_str).filter(|path| is_code(path)).collect();
+        paths.sort_by_key(|path| (path.matches('/').count(), *path));
+        let all = paths.len();
+        paths.truncate(FILES);
+        let names = Names::new(paths.clone(), documents);
+        let read = |(): &mut (), at: usize| {
+            let (text, lines) = text_and_lines(workspace, Path::new(paths[at]))?;
+            let imports = names.imports(at, &text).into_iter().collect();
+            Some(CodeFile {
+                place: places::file(paths[at], &text),
+                lines,
+                imports,
+                variables: variables(&text),
+                base: base(&text),
+            })
+        };
+        let read = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), read);
+        // Unreadable files keep their index, which imports refer to.
+        let files = read.into_iter().enumerate().map(|(at, file)| {
+            file.unwrap_or_else(|| CodeFile {
+                place: places::file(paths[at], ""),
+                lines: 0,
+                imports: Vec::new(),
+                variables: Vec::new(),
+                base: None,
+            })
+        });
+        Self { files: files.collect(), truncated: all > FILES || budget.spent() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn environment_variables_are_found_in_each_language() {
+        for (text, expected) in [
+            ("let home = std::env::var(\"APP_HOME\");", "APP_HOME"),
+            ("os.environ.get('APP_HOME', '')", "APP_HOME"),
+            ("x = os.environ[\"APP_HOME\"]", "APP_HOME"),
+            ("const home = process.env.APP_HOME ?? '';", "APP_HOME"),
+            ("home := os.Getenv(\"APP_HOME\")", "APP_HOME"),
+            ("ENV.fetch('APP_HOME')", "APP_HOME"),
+            ("char *home = getenv(\"APP_HOME\");", "APP_HOME"),
+        ] {
+            assert_eq!(variables(&format!("\n{text}\n")), [(expected.to_owned(), 2)], "{text}");
+        }
+    }
+
+    #[test]
+    fn base_of_the_first_type_is_found() {
+        for (text, expected) in [
+            ("class Foo < Base\n", Some("Base")),
+            ("  class Foo < ::RuboCop::Cop::Base\n", Some("Base")),
+            ("class A(models.Model):\n", Some("Model")),
+            ("export class A extends B {\n", Some("B")),
+            ("public final class A implements B<C> {\n", Some("B")),
+            ("impl Debug for A {}\nimpl<'a> tool::Tool for A<'a> {\n", Some("Tool")),
+            ("class A:\n", None),
+        ] {
+            assert_eq!(base(text).as_deref(), expected, "{text}");
+        }
+    }
+}
