@@ -39,7 +39,7 @@ const FOUND = [
     start: 211,
     end: 250,
     excerpt: lines(211, 250, (n) =>
-      n === 230
+      n === 214
         ? '    let token = devices.pair_device(&code, device, Instant::now())?;'
         : `    let step_${n} = request.header("x-step-${n}");`,
     ),
@@ -150,10 +150,11 @@ test('the answer about a project is above the cards that show it', async () => {
   await command.waitFor();
   const [above, below] = [await command.boundingBox(), await cards.first().boundingBox()];
   assert.ok(above.y < below.y, 'the answer comes first');
-  assert.equal(await page.getByText('usual with').count(), 1, 'once');
+  assert.equal(await page.getByText('(usual with').count(), 1, 'once');
   await tab.shootAll('findings-lead');
 
   find(played, [], { text: '1,200 lines of code in 9 files', lead: '1,200 lines of code in 9 files' });
+  await page.getByRole('button', { name: 'Latest' }).click();
   await page.getByText('1,200 lines of code in 9 files').waitFor();
   assert.equal(await page.getByText('Nothing found').count(), 0);
   await tab.close();

@@ -64,18 +64,9 @@ fn show_one(finding: &Finding) -> std::io::Result<()> {
     let place = output::printable(&finding.citation());
     output::line(format_args!("{STRONG}{place}{STRONG:#}{}", output::printable(&symbol)))?;
     output::line(format_args!("  {FAINT}{}{FAINT:#}", output::printable(&finding.why)))?;
-    let lines: Vec<&str> = finding.excerpt.lines().collect();
-    let from = first_shown(finding, &lines);
-    for (number, text) in (finding.start..).zip(&lines).skip(from).take(LINES) {
+    for (number, text) in finding.numbered().take(LINES) {
+        let number = if number == 0 { String::new() } else { number.to_string() };
         output::line(format_args!("  {FAINT}{number:>5}{FAINT:#}  {}", output::printable(text)))?;
     }
     output::line("")
-}
-
-/// Returns the first line to show of an excerpt: the definition, or the first line with a quoted name.
-fn first_shown(finding: &Finding, lines: &[&str]) -> usize {
-    let name = finding.names().next();
-    let holds = |line: &&str| name.is_some_and(|name| line.contains(name));
-    let at = lines.iter().position(holds).unwrap_or(0);
-    at.min(lines.len().saturating_sub(LINES))
 }

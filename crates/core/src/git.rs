@@ -184,12 +184,43 @@ impl Worktree {
     }
 }
 
-/// Returns the git folder of the worktree whose root is `root`. A `.git` that names the folder of another repository does
-/// not count.
+/// Returns the git folder of the worktree whose root is `root`, to be read by a library. Nothing in it may lead out of it:
+/// a folder may come with a `.git` that names anything.
 pub fn git_folder(root: &Path) -> Option<PathBuf> {
     let root = real_path(root);
     let tree = Worktree::find(&root).filter(|tree| tree.top == root && tree.is_listed())?;
-    Some(tree.own)
+    let is_worktree = tree.own.join("commondir").is_file();
+    // The shared folder of worktrees is not one of them.
+    let shared = &tree.common;
+    let is_safe = is_self_contained(shared)
+        && !shared.join("commondir").exists()
+        && (!is_worktree || real_path(&tree.own) != *shared && is_self_contained(&tree.own));
+    is_safe.then_some(tree.own)
+}
+
+/// Maximum entries of a git folder, and of its packs, that are checked.
+const GIT_ENTRIES: usize = 10_000;
+
+/// Returns whether the objects, references and settings of a git folder are its own: no links, pipes or alternates.
+fn is_self_contained(folder: &Path) -> bool {
+    let objects = folder.join("objects");
+    let folders =
+        [folder.to_owned(), objects.clone(), objects.join("pack"), objects.join("info"), folder.join("refs")];
+    let is_plain = |folder: &PathBuf| {
+        let Ok(entries) = fs::read_dir(folder) else { return true };
+        let mut count = 0;
+        entries.flatten().all(|entry| {
+            count += 1;
+            let is_plain = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file());
+            // Sockets and links of other programs are not read.
+            let is_read = folder != &folders[0]
+                || ["HEAD", "config", "index", "packed-refs", "objects", "refs", "shallow", "info"]
+                    .iter()
+                    .any(|name| entry.file_name() == *name);
+            count <= GIT_ENTRIES && (is_plain || !is_read)
+        })
+    };
+    folders.iter().all(is_plain) && !objects.join("info/alternates").exists()
 }
 
 /// Returns the root of the worktree around a directory, and the corresponding folders in other worktrees of its

@@ -194,8 +194,10 @@ export const FOCUS_KEYS: readonly { part: string; shortcuts: readonly FocusKeys[
       { title: 'Ten rows up or down', keys: [{ key: 'PageUp' }, { key: 'PageDown' }] },
       { title: 'First or last row', keys: [{ key: 'Home' }, { key: 'End' }] },
       { title: 'Show the row in the inspector', keys: [{ key: 'Enter' }] },
+      { title: 'Ask an agent about a finding', keys: [{ key: 'A' }] },
+      { title: 'Copy where a finding is', keys: [{ key: 'C' }] },
       { title: 'Why a finding was found', keys: [{ key: 'W' }] },
-      { title: 'Open a finding in the editor', keys: [{ key: 'Enter', mod: true }] },
+      { title: 'Open a finding in the editor', keys: [{ key: 'O' }, { key: 'Enter', mod: true }] },
     ],
   },
   {

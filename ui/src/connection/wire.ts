@@ -490,10 +490,15 @@ export type Finding = {
   start: number;
   /** Last line, inclusive. */
   end: number;
-  /** The lines, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES). */
+  /** The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
+   * what was sought. */
   excerpt: string;
+  /** The number of each line of the excerpt; 0 for a line that stands for others. Empty if they run from `start`. */
+  lines?: Array<number>;
   /** Enclosing definition, or title of the session. */
   symbol?: string;
+  /** What the symbol does: the first sentence of the comment about it. */
+  about?: string;
   /** Relative to the best finding of the same question, which has 1. */
   score: number;
   /** One line for the user: matched terms and contributing signals. */
@@ -717,7 +722,7 @@ export type MapNode = {
   description: string;
   files: number;
   lines: number;
-  /** From the top, 0; imports lead to higher layers, except those of circles. */
+  /** From the top, 0; imports lead to larger numbers, except one in each circle. */
   layer: number;
   /** Index of the node that contains this one. */
   parent?: number;

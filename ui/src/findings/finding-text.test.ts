@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import { countWords, cutAt, emptyTitle, glance, linesOf, matchedWords, walk } from './finding-text';
+import { answerOf, countWords, cutAt, emptyTitle, glance, linesOf, matchedWords, walk } from './finding-text';
 
 const rest = { start: 1, end: 2, excerpt: '', score: 1, why: '' };
 const file = (path: string): Finding => ({ kind: 'usage', path, ...rest });
@@ -62,20 +62,28 @@ describe('excerpts', () => {
     expect(cutAt(session, linesOf(session))).toBeNull();
   });
 
-  const long = (at: number): Finding =>
-    file(Array.from({ length: 30 }, (_, n) => (n === at ? 'the pair' : 'x')).join('\n'));
+  const long = file(Array.from({ length: 30 }, () => 'x').join('\n'));
 
   test.each([
-    ['in sight', long(5), 10, 12],
-    ['further down', long(15), 22, 12],
-    ['at the end', long(29), 28, 12],
-    ['nowhere', long(-1), 10, 12],
-    ['in an excerpt of two lines more', file(Array(14).fill('x').join('\n')), 10, 14],
-  ])('a match %s: the glance has the expected start and length', (_, finding, from, count) => {
-    const shown = glance(linesOf(finding), ['pair'], 12);
-    expect([shown[0]?.number, shown.length]).toEqual([from, count]);
+    ['a long excerpt', long, 12],
+    ['an excerpt of two lines more', file(Array(14).fill('x').join('\n')), 14],
+  ])('%s is shown from its first line', (_, finding, count) => {
+    const shown = glance(linesOf(finding), 12);
+    expect([shown[0]?.number, shown.length]).toEqual([10, count]);
+  });
+
+  test('lines that are left out have no number', () => {
+    const gapped = { ...file('fn a() {\n…\n  x', 40), lines: [10, 0, 30] };
+    expect(linesOf(gapped).map(({ number }) => number)).toEqual([10, null, 30]);
   });
 });
+
+test.each<[Finding, string]>([
+  [{ ...file('a.rs'), kind: 'definition', symbol: 'pair' }, '`pair` in `a.rs:1-2`'],
+  [{ ...file('a.rs'), kind: 'definition', symbol: 'pair', about: 'Pairs.' }, '`pair` in `a.rs:1-2`: Pairs.'],
+  [{ ...file('a.rs'), symbol: 'pair' }, ''],
+  [session, ''],
+])('%j answers %j', (finding, expected) => expect(answerOf(finding)).toBe(expected));
 
 test.each([
   ['ArrowDown', 0, 1],

@@ -1,6 +1,7 @@
 import type { Finding, Findings } from '../connection/wire';
 import { isMarked } from '../kit/text';
 import { plural } from '../words/amounts';
+import { locationOf } from '../words/places';
 
 /** `Nothing found for “expiry”`: the search terms come from the plain text of the message. */
 export function emptyTitle(text: string): string {
@@ -25,6 +26,20 @@ export function countWords({ findings }: Findings): string {
   ].join(' and ');
 }
 
+/** What the best finding says: its symbol, where it is and what it does; empty if it defines nothing. */
+export function answerOf(finding: Finding | undefined): string {
+  if (finding?.kind !== 'definition' || finding.symbol === undefined || !('path' in finding)) return '';
+  const about = finding.about === undefined ? '' : `: ${finding.about}`;
+  return `\`${finding.symbol}\` in \`${locationOf(finding)}\`${about}`;
+}
+
+/** The first line of an excerpt with one of the words; the first line without one. */
+export function pointOf(finding: Finding): string {
+  const words = matchedWords(finding.why);
+  const lines = linesOf(finding).filter(({ text }) => text.trim() !== '');
+  return (lines.find(({ text }) => isMarked(text, words)) ?? lines[0])?.text.trim() ?? '';
+}
+
 export function matchedWords(why: string): string[] {
   return [...new Set([...why.matchAll(/`([^`]+)`/g)].flatMap(([, word]) => word ?? []))];
 }
@@ -38,16 +53,16 @@ export interface Line {
 /** The lines of an excerpt. A session's log is JSON, so its line numbers do not apply. */
 export function linesOf(finding: Finding): Line[] {
   const numbered = 'path' in finding;
+  const numbers = finding.lines ?? [];
   const lines = finding.excerpt.replace(/\r?\n$/, '').split(/\r?\n/);
-  return lines.map((text, at) => ({ number: numbered ? finding.start + at : null, text }));
+  const numberOf = (at: number) => (numbers.length === 0 ? finding.start + at : numbers[at]);
+  // 0 stands for lines that are left out.
+  return lines.map((text, at) => ({ number: (numbered && numberOf(at)) || null, text }));
 }
 
-/** The lines shown at first: `most`, or up to two more to avoid a button, from the top or just before the first match. */
-export function glance(lines: readonly Line[], words: readonly string[], most: number): readonly Line[] {
-  if (lines.length <= most + 2) return lines;
-  const first = lines.findIndex(({ text }) => isMarked(text, words));
-  const from = first < most ? 0 : Math.min(first - 3, lines.length - most);
-  return lines.slice(from, from + most);
+/** The lines shown at first: `most`, or up to two more to avoid a button. An excerpt begins with what matters. */
+export function glance(lines: readonly Line[], most: number): readonly Line[] {
+  return lines.length <= most + 2 ? lines : lines.slice(0, most);
 }
 
 /** The last file line in a cut excerpt; null if it is complete. */

@@ -9,7 +9,7 @@ export interface Box {
   y: number;
   width: number;
   height: number;
-  /** Something is in it that can be unfolded. */
+  /** It is a folder, which can be unfolded. */
   folder: boolean;
   unfolded: boolean;
 }
@@ -23,6 +23,8 @@ export interface Arrow {
   imports: number;
   circular: boolean;
   implied: boolean;
+  /** Both boxes are in an unfolded one. */
+  inner: boolean;
 }
 
 export interface Layout {
@@ -43,7 +45,6 @@ const BETWEEN = 34;
 /** Lays the map out from the top down: a layer per row, which wraps at `width`. `unfolded` is the index of a node, or -1. */
 export function layOut(map: CodeMap, width: number, unfolded: number): Layout {
   const most = Math.max(1, ...map.nodes.map((node) => node.lines));
-  const parents = new Set(map.nodes.map((node) => node.parent));
   const boxes: Box[] = [];
   const place = (parent: number | undefined, left: number, top: number, room: number): number => {
     const own = map.nodes.map((node, at) => ({ node, at })).filter(({ node }) => node.parent === parent);
@@ -53,8 +54,7 @@ export function layOut(map: CodeMap, width: number, unfolded: number): Layout {
       if (y > top) y += BETWEEN;
       const inLayer = own.filter(({ node }) => node.layer === layer);
       for (const row of rows(inLayer, room, most, unfolded)) {
-        if (row !== undefined && y > top && boxes.some((box) => box.node.layer === layer && box.node.parent === parent))
-          y += GAP;
+        if (y > top && boxes.some((box) => box.node.layer === layer && box.node.parent === parent)) y += GAP;
         const filled = row.reduce((sum, item) => sum + item.width + GAP, -GAP);
         let x = left + Math.max(0, (room - filled) / 2);
         let height = HEIGHT;
@@ -66,7 +66,7 @@ export function layOut(map: CodeMap, width: number, unfolded: number): Layout {
             y,
             width,
             height: HEIGHT,
-            folder: parents.has(at),
+            folder: node.path.endsWith('/'),
             unfolded: at === unfolded,
           };
           boxes.push(box);
@@ -118,20 +118,24 @@ function arrows(map: CodeMap, boxes: readonly Box[]): Arrow[] {
     const [from, to] = [byNode.get(edge.from), byNode.get(edge.to)];
     if (from === undefined || to === undefined) return [];
     const { imports, is_circular: circular = false, is_implied: implied = false } = edge;
-    return [{ from: edge.from, to: edge.to, path: curve(from, to), imports, circular, implied }];
+    return [
+      {
+        from: edge.from,
+        to: edge.to,
+        path: curve(from, to),
+        imports,
+        circular,
+        implied,
+        inner: from.node.parent !== undefined,
+      },
+    ];
   });
 }
 
 /** From the lower edge of a box to the upper edge of another, the other way round if that is above it. */
 function curve(from: Box, to: Box): string {
   const down = to.y >= from.y + from.height;
-  const level = !down && to.y + to.height > from.y;
   const [x1, x2] = [from.x + from.width / 2, to.x + to.width / 2];
-  if (level) {
-    // In one row: below both.
-    const y = Math.max(from.y + from.height, to.y + to.height);
-    return `M${x1} ${from.y + from.height}C${x1} ${y + 26} ${x2} ${y + 26} ${x2} ${to.y + to.height}`;
-  }
   const [y1, y2] = down ? [from.y + from.height, to.y] : [from.y, to.y + to.height];
   const bend = (y2 - y1) * 0.5;
   return `M${x1} ${y1}C${x1} ${y1 + bend} ${x2} ${y2 - bend} ${x2} ${y2}`;

@@ -228,12 +228,14 @@ function applyMessage(fold: Fold, body: Body<'agent_message_chunk'>, at: Update)
   const {
     summary,
     findings,
-    isOverview = false,
+    isOverview,
     usage,
     ended,
     failed = false,
     late = false,
   } = openagents<SpeechMeta>(body._meta);
+  // The summary has it as data.
+  if (isOverview === true) return;
   const messageId = idOf(body);
   const added = textOf(body.content);
   const picture = pictureOf(body.content);
@@ -270,14 +272,8 @@ function applyMessage(fold: Fold, body: Body<'agent_message_chunk'>, at: Update)
       summary,
       findings,
       usage,
-      ...(isOverview ? { overview: true } : {}),
       ...picturesOf(picture),
     });
-  }
-  if (summary?.overview !== undefined) {
-    const before = fold.rows.findLastIndex((row) => row.kind === 'message' && row.overview === true);
-    const row = fold.rows[before];
-    if (row?.kind === 'message') fold.rows[before] = { ...row, text: '' };
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.

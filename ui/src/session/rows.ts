@@ -87,8 +87,6 @@ export interface MessageRow extends RowBase {
   summary?: Summary | undefined;
   /** Drawn instead of the text. */
   findings?: Findings | undefined;
-  /** The text is an overview of the workspace; it is empty once a summary has the same. */
-  overview?: boolean;
   /** Statistics of a model's answer; present once it is complete. */
   usage?: Usage | undefined;
   /** The text is why the turn failed. */

@@ -1,6 +1,9 @@
 //! The map of the code as an SVG file, in the colours of the theme that it is shown in.
 
-use openagents_core::update::{CodeMap, MapEdge, MapNode};
+use openagents_core::{
+    update::{CodeMap, MapEdge, MapNode},
+    visible::on_one_line,
+};
 use std::fmt::Write;
 
 /// Sizes in pixels: of the drawing, of boxes, of the space between boxes and between layers.
@@ -100,7 +103,7 @@ fn draw_edge(svg: &mut String, edge: &MapEdge, areas: &[Area]) {
         true => (from.y + HEIGHT, to.y),
         false => (from.y, to.y + HEIGHT),
     };
-    let middle = if from.y == to.y { y1 - BETWEEN } else { f64::midpoint(y1, y2) };
+    let middle = f64::midpoint(y1, y2);
     let class = if edge.is_circular { "arrow circle" } else { "arrow" };
     let stroke = (1.0 + f64::from(edge.imports).log10()).min(3.0);
     // Writing to a string does not fail.
@@ -113,15 +116,16 @@ fn draw_edge(svg: &mut String, edge: &MapEdge, areas: &[Area]) {
 fn draw_area(svg: &mut String, area: &Area, node: &MapNode) {
     let Area { x, y, width, .. } = area;
     let room = width - 24.0;
-    let name = cut(&node.path, (room / NAME_LETTER) as usize);
+    let name = cut(&on_one_line(&node.path), (room / NAME_LETTER) as usize);
     let files = if node.files == 1 { "1 file".to_owned() } else { format!("{} files", node.files) };
-    let about = cut(&node.description.replace('`', ""), (room / LETTER) as usize);
+    let about = cut(&on_one_line(&node.description.replace('`', "")), (room / LETTER) as usize);
     let _ = writeln!(
         svg,
         r#"<g><title>{}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{HEIGHT}" rx="7"/>"#,
-        escaped(&format!("{}\n{}", node.path, node.description))
+        escaped(&format!("{}\n{}", on_one_line(&node.path), on_one_line(&node.description)))
     );
-    let size = format!("{files}, {} lines", node.lines);
+    let lines = if node.lines == 1 { "1 line".to_owned() } else { format!("{} lines", node.lines) };
+    let size = format!("{files}, {lines}");
     for (class, line, text) in [("name", 24.0, name), ("about", 44.0, about), ("about", 62.0, size)] {
         let _ = writeln!(
             svg,

@@ -53,7 +53,7 @@ async fn explore(arguments: &args::Explore) -> anyhow::Result<ExitCode> {
         Some(screen) => screen.end(&outcome)?,
         None => output::json_line(&json!({"final": outcome.report()}))?,
     }
-    if let Some(path) = &arguments.map {
+    if let Some(path) = arguments.map.as_ref().filter(|_| outcome.state() == "complete") {
         let map =
             outcome.summary().and_then(|summary| summary.overview.as_ref()).map(|overview| &overview.map);
         let map = map.filter(|map| !map.nodes.is_empty());

@@ -18,11 +18,18 @@ pub struct Finding {
     pub start: u64,
     /// Last line, inclusive.
     pub end: u64,
-    /// The lines, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES).
+    /// The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
+    /// what was sought.
     pub excerpt: String,
+    /// The number of each line of the excerpt; 0 for a line that stands for others. Empty if they run from `start`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<u64>,
     /// Enclosing definition, or title of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
+    /// What the symbol does: the first sentence of the comment about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
     /// Relative to the best finding of the same question, which has 1.
     pub score: f32,
     /// One line for the user: matched terms and contributing signals.
@@ -128,6 +135,15 @@ impl Finding {
         format!("`{}`{}: {}", self.citation(), escaped(&symbol), escaped(&one_line(&self.why)))
     }
 
+    /// Returns the lines of the excerpt with their numbers; 0 for a line that stands for others.
+    pub fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
+        let number = |at: usize| match self.lines.is_empty() {
+            true => self.start + at as u64,
+            false => self.lines.get(at).copied().unwrap_or_default(),
+        };
+        self.excerpt.lines().enumerate().map(move |(at, line)| (number(at), line))
+    }
+
     /// Returns the path of a place in code.
     pub fn path(&self) -> Option<&str> {
         match &self.place {
@@ -164,6 +180,8 @@ mod tests {
             start: 12,
             end: 40,
             excerpt: String::new(),
+            lines: Vec::new(),
+            about: None,
             symbol: Some("Policy".to_owned()),
             score: 1.0,
             why: why.to_owned(),

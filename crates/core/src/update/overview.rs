@@ -86,7 +86,7 @@ pub struct MapNode {
     pub description: String,
     pub files: u32,
     pub lines: u32,
-    /// From the top, 0; imports lead to higher layers, except those of circles.
+    /// From the top, 0; imports lead to larger numbers, except one in each circle.
     pub layer: u32,
     /// Index of the node that contains this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -30,10 +30,14 @@ pub(super) struct Chunk<'a> {
     pub(super) symbol: &'a str,
     /// The definition around that one.
     pub(super) parent: &'a str,
+    /// The line with the symbol's name, from 0, which may be before the chunk; the first line without a symbol.
+    pub(super) head: usize,
 }
 
 struct Definition<'a> {
     start: usize,
+    /// The line with the name.
+    head: usize,
     end: usize,
     name: &'a str,
 }
@@ -55,7 +59,8 @@ pub(super) fn chunks<'a>(lines: &[&'a str], extension: &str, is_code: bool) -> V
         let part = length.div_ceil(length.div_ceil(LINES));
         for from in (start..start + length).step_by(part) {
             let end = (from + part).min(start + length) - 1;
-            add(&mut chunks, Chunk { start: from, end, symbol, parent });
+            let head = owner.map_or(from, |at| definitions[at].head);
+            add(&mut chunks, Chunk { start: from, end, symbol, parent, head });
         }
         start += length;
     }
@@ -79,7 +84,7 @@ fn add<'a>(chunks: &mut Vec<Chunk<'a>>, chunk: Chunk<'a>) {
         if belongs && chunk.end - last.start < JOINED {
             last.end = chunk.end;
             if last.symbol.is_empty() {
-                (last.symbol, last.parent) = (chunk.symbol, chunk.parent);
+                (last.symbol, last.parent, last.head) = (chunk.symbol, chunk.parent, chunk.head);
             }
             return;
         }
@@ -96,7 +101,7 @@ fn definitions<'a>(lines: &[&'a str], extension: &str) -> Vec<Definition<'a>> {
         if end == at && line.trim_end().ends_with(';') && extension != "rs" {
             continue;
         }
-        found.push(Definition { start: first_line(lines, at, c_like), end, name });
+        found.push(Definition { start: first_line(lines, at, c_like), head: at, end, name });
     }
     found
 }

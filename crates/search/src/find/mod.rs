@@ -7,6 +7,7 @@
 mod boosts;
 mod chunk;
 mod copies;
+mod excerpt;
 mod matcher;
 mod query;
 mod reason;

@@ -6,6 +6,7 @@
 use super::boosts::Boosts;
 use super::{
     chunk::{self, Chunk},
+    excerpt::is_prologue,
     matcher::{self, Bm25, Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,
@@ -19,6 +20,9 @@ const CANDIDATES: usize = 300;
 
 /// Maximum number of chunks kept per file.
 const CHUNKS: usize = 6;
+
+/// Maximum number of lines kept per chunk: a few may be imports.
+const BEST_LINES: usize = 8;
 
 const THREADS: usize = 4;
 
@@ -47,8 +51,14 @@ pub(super) struct RankedChunk {
     pub(super) symbol: String,
     /// The query names the symbol.
     pub(super) is_named: bool,
+    /// The line with the symbol's name, from 0; the first line without a symbol.
+    pub(super) head: usize,
+    /// The lines, from 0, that hold most of what is sought, best first.
+    pub(super) best_lines: Vec<usize>,
     /// It consists almost only of comments.
     pub(super) is_comment: bool,
+    /// It consists almost only of imports.
+    pub(super) is_prologue: bool,
     /// Matched alternatives, most significant first.
     pub(super) matched: Vec<u16>,
     /// Hits with their byte offsets, for quoting the words.
@@ -137,16 +147,19 @@ struct ReadFile {
 struct ReadChunk {
     start: usize,
     end: usize,
+    head: usize,
     symbol: String,
     in_symbol: Vec<u16>,
     in_parent: Vec<u16>,
     /// Bytes without indentation.
     bytes: f32,
     is_comment: bool,
+    /// It consists almost only of imports.
+    is_prologue: bool,
     is_test: bool,
     hits: Vec<Hit>,
-    /// Bit set of concepts by line, for lines with any.
-    lines: Vec<u64>,
+    /// Lines, from 0, with the bit set of the concepts in them.
+    lines: Vec<(usize, u64)>,
 }
 
 fn read_all(
@@ -198,7 +211,7 @@ fn read_file(
         }
     }
     for (chunk, concepts) in chunks.iter_mut().zip(concepts) {
-        chunk.lines = concepts.into_values().collect();
+        chunk.lines = concepts.into_iter().collect();
     }
     let text = match shown {
         std::borrow::Cow::Borrowed(_) => text,
@@ -219,11 +232,13 @@ impl ReadChunk {
         Self {
             start: chunk.start,
             end: chunk.end,
+            head: chunk.head,
             symbol: chunk.symbol.to_owned(),
             in_symbol: named(chunk.symbol),
             in_parent: named(chunk.parent),
             bytes: own.iter().map(|line| line.trim().len()).sum::<usize>() as f32,
             is_comment: comments as f32 / own.len() as f32 > matcher::COMMENT_SHARE,
+            is_prologue: own.iter().filter(|line| is_prologue(line)).count() * 2 > own.len(),
             is_test: is_test(chunk.symbol) || is_test(chunk.parent),
             hits: Vec::new(),
             lines: Vec::new(),
@@ -306,7 +321,10 @@ impl<'a> Rarity<'a> {
                 counts[*named as usize] += matcher::PARENT;
             }
             let (score, coverage) = self.score(&counts, matcher::CHUNK, chunk.bytes / mean_chunk);
-            let near = chunk.lines.iter().map(|line| self.together(*line)).fold(0.0, f32::max);
+            let near = chunk.lines.iter().map(|(_, line)| self.together(*line)).fold(0.0, f32::max);
+            let mut best_lines = chunk.lines.clone();
+            best_lines.sort_by(|(_, one), (_, other)| self.weight(*other).total_cmp(&self.weight(*one)));
+            best_lines.truncate(BEST_LINES);
             let score = score * coverage.powf(matcher::COVERAGE) + matcher::NEARNESS * near;
             let comment = if chunk.is_comment { matcher::ONLY_COMMENT } else { 1.0 };
             let test = if chunk.is_test && !self.query.wants.tests { matcher::TEST_IN_CODE } else { 1.0 };
@@ -315,7 +333,10 @@ impl<'a> Rarity<'a> {
                 at,
                 symbol: chunk.symbol,
                 is_named: !chunk.in_symbol.is_empty(),
+                head: chunk.head,
+                best_lines: best_lines.into_iter().map(|(line, _)| line).collect(),
                 is_comment: chunk.is_comment,
+                is_prologue: chunk.is_prologue,
                 matched: self.telling(&chunk.hits, &chunk.in_symbol),
                 hits: chunk.hits,
             });
@@ -328,6 +349,8 @@ impl<'a> Rarity<'a> {
         let score = matcher::WHOLE_FILE * score * coverage.powf(matcher::COVERAGE)
             + (1.0 - matcher::WHOLE_FILE) * best;
         let score = score * (1.0 + matcher::SIZE * length.max(0.05).ln());
+        // Imports show that a file is the right one, but not where in it.
+        chunks.sort_by_key(|chunk| chunk.is_prologue);
         chunks.truncate(CHUNKS);
         RankedFile {
             path: file.path.clone(),
@@ -341,9 +364,10 @@ impl<'a> Rarity<'a> {
 
     /// Returns the weight of concepts that share a line; 0 for a single one.
     fn together(&self, concepts: u64) -> f32 {
-        if concepts.count_ones() < 2 {
-            return 0.0;
-        }
+        if concepts.count_ones() < 2 { 0.0 } else { self.weight(concepts) }
+    }
+
+    fn weight(&self, concepts: u64) -> f32 {
         let has = |at: &usize| concepts >> at & 1 == 1;
         (0..self.concepts.len()).filter(has).map(|at| self.concepts[at]).sum()
     }

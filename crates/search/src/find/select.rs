@@ -2,8 +2,9 @@
 
 use super::reason::why;
 use super::{
+    excerpt::{Excerpt, about},
     matcher::{self},
-    query::FindQuery,
+    query::{FindQuery, Origin},
     role,
     score::{RankedChunk, RankedFile},
 };
@@ -16,7 +17,7 @@ pub(super) const FINDINGS: usize = 10;
 const IN_ONE_FILE: usize = 2;
 
 /// Maximum number of lines in a finding; a short definition is extended by its neighbours.
-const LINES: usize = 60;
+const LINES: usize = 80;
 
 /// Minimum share of the best file's score.
 const NOISE: f32 = 0.05;
@@ -31,11 +32,12 @@ struct Candidate<'a> {
 pub(super) fn select(files: &[RankedFile], query: &FindQuery) -> Vec<Finding> {
     let best = files.first().map_or(1.0, |file| file.score);
     let mut candidates: Vec<Candidate<'_>> = Vec::new();
-    for file in files.iter().take(FINDINGS).take_while(|file| file.score >= best * NOISE) {
+    let files = files.iter().filter(|file| !is_weak(file, query));
+    for file in files.take(FINDINGS).take_while(|file| file.score >= best * NOISE) {
         let first = file.chunks.first().map_or(1.0, |chunk| chunk.score).max(f32::MIN_POSITIVE);
         let chunks = file.chunks.iter().zip(0..);
         candidates.extend(chunks.map(|(chunk, rank)| {
-            let score = file.score * chunk.score / first * matcher::SAME_FILE.powi(rank);
+            let score = file.score * (chunk.score / first).min(1.0) * matcher::SAME_FILE.powi(rank);
             Candidate { file, chunk, score }
         }));
     }
@@ -53,6 +55,14 @@ pub(super) fn select(files: &[RankedFile], query: &FindQuery) -> Vec<Finding> {
         findings.push(finding(file, chunk, (start, end), score / best, query));
     }
     findings
+}
+
+/// Returns whether a file has nothing but a synonym of one of several words: `report` for “overview” says nothing.
+fn is_weak(file: &RankedFile, query: &FindQuery) -> bool {
+    let matched = || file.matched.iter().map(|at| &query.alternatives[*at as usize]);
+    let first = matched().next().map(|alternative| alternative.concept);
+    query.concepts.len() > 1
+        && matched().all(|way| way.origin == Origin::Synonym && Some(way.concept) == first)
 }
 
 /// Returns the lines to show, from 0: the chunk and as many neighbours as fit, better ones first.
@@ -89,15 +99,17 @@ fn finding(
         false => FindingKind::Usage,
     };
     let text = String::from_utf8_lossy(&file.text);
-    let (start, end) = trimmed(&text, start, end);
-    let mut excerpt = text.lines().skip(start).take(end + 1 - start).collect::<Vec<_>>().join("\n");
-    excerpt.truncate(excerpt.floor_char_boundary(Finding::EXCERPT_BYTES));
+    let lines: Vec<&str> = text.lines().collect();
+    let (start, end) = trimmed(&lines, start, end);
+    let excerpt = Excerpt::new(&lines, chunk, (start, end));
     Finding {
         kind,
         place: Place::File { path: file.path.clone() },
         start: start as u64 + 1,
         end: end as u64 + 1,
-        excerpt,
+        excerpt: excerpt.text,
+        lines: excerpt.numbers,
+        about: (!chunk.symbol.is_empty()).then(|| about(&lines, chunk.head)).flatten(),
         symbol: Some(chunk.symbol.clone()).filter(|symbol| !symbol.is_empty()),
         score,
         why: why(file, chunk, query),
@@ -105,8 +117,8 @@ fn finding(
 }
 
 /// Trims blank lines at both ends.
-fn trimmed(text: &str, start: usize, end: usize) -> (usize, usize) {
-    let lines: Vec<&str> = text.lines().skip(start).take(end + 1 - start).collect();
+fn trimmed(lines: &[&str], start: usize, end: usize) -> (usize, usize) {
+    let lines = &lines[start.min(lines.len())..(end + 1).min(lines.len())];
     let is_text = |line: &&str| !line.trim().is_empty();
     let first = lines.iter().position(is_text).unwrap_or(0);
     let last = lines.iter().rposition(is_text).unwrap_or(lines.len().saturating_sub(1));
@@ -150,6 +162,8 @@ mod tests {
             start: 1,
             end: 1,
             excerpt: String::new(),
+            lines: Vec::new(),
+            about: None,
             symbol: None,
             score,
             why: String::new(),

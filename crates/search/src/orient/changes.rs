@@ -2,32 +2,33 @@
 //! works where, and what is not committed.
 
 use super::{evidence::Fact, files::THREADS};
+use crate::repository::plain;
 use gix::{
     ObjectId, Repository,
-    bstr::ByteSlice,
-    diff::tree::{Recorder, State, recorder::Change},
+    bstr::{BStr, ByteSlice},
+    diff::tree::{Recorder, State, Visit, visit::Change},
     objs::TreeRefIter,
     revision::walk::Sorting,
     traverse::commit::simple::CommitTimeOrder,
 };
 use jiff::Timestamp;
 use openagents_core::{
-    budget::Budget,
-    git, parallel,
-    text::{cut_at_word, one_line},
-    visible::code_span,
-    workspace::Workspace,
+    budget::Budget, git, parallel, text::cut_at_word, visible::code_span, workspace::Workspace,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     io::Read,
+    ops::ControlFlow,
     path::Path,
-    time::UNIX_EPOCH,
+    time::{Duration, UNIX_EPOCH},
 };
 
-/// Maximum commits that are read. Those with more files are not counted: they move or format everything.
+/// Maximum commits that are read.
 const COMMITS: usize = 200;
+/// Maximum files of a commit; one with more moves or formats everything, and counts as one without files.
 const FILES: usize = 300;
+/// Maximum entries of trees that are compared for a commit.
+const COMPARISONS: usize = 3_000;
 /// Maximum commits, files, authors, branches and uncommitted files that are listed.
 const LAST: usize = 10;
 const MOST_CHANGED: usize = 5;
@@ -36,10 +37,15 @@ const BRANCHES: usize = 6;
 const UNCOMMITTED: usize = 8;
 /// With more files than this, uncommitted ones are not looked for.
 const COMPARED: usize = 20_000;
+/// Maximum bytes of a path.
+const PATH: usize = 4 << 10;
 /// Maximum bytes of a file that is compared with its commit by content.
 const CONTENT: u64 = 1 << 20;
-/// Maximum characters of a commit's title.
+/// Maximum characters of a commit's title, and of a name.
 const TITLE: usize = 100;
+const NAME: usize = 60;
+/// Time limit.
+const TIME: Duration = Duration::from_millis(400);
 
 /// The history of a repository as far as it is read, and its state.
 #[derive(Debug, Default)]
@@ -68,9 +74,11 @@ impl Changes {
     /// Reads the repository whose root is the workspace; `None` without one, and if it is unreadable. `paths` are the
     /// files of the workspace.
     pub(super) fn read(workspace: &Workspace, paths: &[String], budget: &Budget) -> Option<Self> {
+        let budget = &budget.sooner(TIME);
         let folder = git::git_folder(workspace.root())?;
-        // Reads no settings apart from the repository's own, and runs nothing.
-        let repository = gix::open_opts(folder, gix::open::Options::isolated()).ok()?;
+        // Reads no settings apart from the repository's own, trusts none of these, and runs nothing.
+        let options = gix::open::Options::isolated().with(gix::sec::Trust::Reduced);
+        let repository = gix::open_opts(folder, options).ok()?;
         let head = repository.head_commit().ok()?;
         let walk =
             head.ancestors().sorting(Sorting::ByCommitTime(CommitTimeOrder::NewestFirst)).all().ok()?;
@@ -80,9 +88,9 @@ impl Changes {
                 break;
             }
             let Some(commit) = found.ok().and_then(|found| found.object().ok()) else { break };
-            commits.extend(read_commit(&repository, &commit));
+            commits.extend(read_commit(&repository, &commit, paths, budget));
         }
-        let shown = |name: &gix::bstr::BStr| name.to_str_lossy().into_owned();
+        let shown = |name: &BStr| name.to_str_lossy().into_owned();
         let branch = repository.head_name().ok().flatten().map(|name| shown(name.shorten()));
         let references = repository.references().ok();
         let local = references.as_ref().and_then(|references| references.local_branches().ok());
@@ -136,7 +144,7 @@ impl Changes {
     /// The files in most commits, with who changed them most.
     pub(super) fn most_changed(&self) -> Vec<Fact> {
         let mut by_file: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for commit in self.commits.iter().filter(|commit| commit.files.len() <= FILES) {
+        for commit in &self.commits {
             for path in &commit.files {
                 by_file.entry(path).or_default().push(&commit.author);
             }
@@ -229,44 +237,86 @@ fn most_frequent<'a>(items: &[&'a str]) -> Option<(&'a str, usize)> {
     counts.into_iter().max_by_key(|(item, count)| (*count, std::cmp::Reverse(*item)))
 }
 
-fn read_commit(repository: &Repository, commit: &gix::Commit<'_>) -> Option<Commit> {
+/// `paths` are the files of the workspace: those that are gone are left out.
+fn read_commit(
+    repository: &Repository,
+    commit: &gix::Commit<'_>,
+    paths: &[String],
+    budget: &Budget,
+) -> Option<Commit> {
     let author = commit.author().ok()?;
     let time = Timestamp::from_second(commit.time().ok()?.seconds).ok()?;
     let title = commit.message_raw_sloppy().to_str_lossy();
     let title = title.lines().next().unwrap_or_default();
     Some(Commit {
         id: commit.id().to_hex_with_len(8).to_string(),
-        title: cut_at_word(&one_line(title), TITLE),
-        author: one_line(&author.name.to_str_lossy()),
+        title: cut_at_word(&plain(title), TITLE),
+        author: cut_at_word(&plain(&author.name.to_str_lossy()), NAME),
         date: time.strftime("%Y-%m-%d").to_string(),
-        files: changed_files(repository, commit).unwrap_or_default(),
+        files: changed_files(repository, commit, paths, budget).unwrap_or_default(),
     })
 }
 
 /// Returns the paths that differ from the parent; nothing for a merge, and for the first commit, which has everything.
-fn changed_files(repository: &Repository, commit: &gix::Commit<'_>) -> Option<Vec<String>> {
+fn changed_files(
+    repository: &Repository,
+    commit: &gix::Commit<'_>,
+    paths: &[String],
+    budget: &Budget,
+) -> Option<Vec<String>> {
     let mut parents = commit.parent_ids();
     let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
     let (old, new) = (parent.object().ok()?.try_into_commit().ok()?.tree().ok()?, commit.tree().ok()?);
-    let mut recorder = Recorder::default();
-    let (old, new) = (
-        TreeRefIter::from_bytes(&old.data, old.id.kind()),
-        TreeRefIter::from_bytes(&new.data, new.id.kind()),
-    );
-    gix::diff::tree(old, new, State::default(), &repository.objects, &mut recorder).ok()?;
-    let path = |change: &Change| {
-        let (mode, path) = match change {
-            Change::Addition { entry_mode, path, .. }
-            | Change::Deletion { entry_mode, path, .. }
-            | Change::Modification { entry_mode, path, .. } => (entry_mode, path),
-        };
-        (!mode.is_tree()).then(|| path.to_str_lossy().into_owned())
-    };
-    Some(recorder.records.iter().filter_map(path).collect())
+    let kind = new.id.kind();
+    let (old, new) = (TreeRefIter::from_bytes(&old.data, kind), TreeRefIter::from_bytes(&new.data, kind));
+    let mut found = Comparison { recorder: Recorder::default(), entries: 0, files: Vec::new(), budget };
+    // Stopped: a commit with too many files.
+    gix::diff::tree(old, new, State::default(), &repository.objects, &mut found).ok()?;
+    found.files.retain(|path| paths.binary_search(path).is_ok());
+    Some(found.files)
 }
 
-/// Returns the files that differ from the last commit: changed, staged, or new. Those that git ignores, and deleted ones,
-/// are not among them.
+/// Collects the files of a comparison of two trees, which ends early if they are too many.
+struct Comparison<'a> {
+    /// Only for its path.
+    recorder: Recorder,
+    entries: usize,
+    files: Vec<String>,
+    budget: &'a Budget,
+}
+
+impl Visit for Comparison<'_> {
+    fn pop_front_tracked_path_and_set_current(&mut self) {
+        self.recorder.pop_front_tracked_path_and_set_current();
+    }
+
+    fn push_back_tracked_path_component(&mut self, component: &BStr) {
+        self.recorder.push_back_tracked_path_component(component);
+    }
+
+    fn push_path_component(&mut self, component: &BStr) {
+        self.recorder.push_path_component(component);
+    }
+
+    fn pop_path_component(&mut self) {
+        self.recorder.pop_path_component();
+    }
+
+    fn visit(&mut self, change: Change) -> ControlFlow<()> {
+        self.entries += 1;
+        let (Change::Addition { entry_mode, .. }
+        | Change::Deletion { entry_mode, .. }
+        | Change::Modification { entry_mode, .. }) = change;
+        if !entry_mode.is_tree() {
+            self.files.push(self.recorder.path().to_str_lossy().into_owned());
+        }
+        let is_over = self.entries > COMPARISONS || self.files.len() > FILES || self.budget.spent();
+        if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Returns the files of the workspace that differ from the last commit: changed, staged, or new. `None` if there are too
+/// many to look.
 fn uncommitted(
     workspace: &Workspace,
     repository: &Repository,
@@ -278,17 +328,50 @@ fn uncommitted(
     if index.entries().len() > COMPARED {
         return None;
     }
-    let committed = repository.index_from_tree(&head.tree_id().ok()?).ok()?;
+    let committed = committed(repository, head, budget)?;
+    let submodules = index.entries().iter().filter(|entry| entry.mode.is_submodule());
+    let submodules: Vec<String> = submodules.map(|entry| format!("{}/", entry.path(&index))).collect();
     let differs = |(): &mut (), at: usize| {
         let path = paths[at].as_str();
+        if submodules.iter().any(|submodule| path.starts_with(submodule.as_str())) {
+            return Some(false);
+        }
         let Some(entry) = index.entry_by_path(path.as_bytes().as_bstr()) else { return Some(true) };
-        let is_staged =
-            committed.entry_by_path(path.as_bytes().as_bstr()).is_none_or(|old| old.id != entry.id);
+        let is_staged = committed.get(path) != Some(&entry.id);
         Some(is_staged || is_changed(workspace, Path::new(path), entry).unwrap_or(false))
     };
     let differs = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), differs);
+    if budget.spent() {
+        return None;
+    }
     let changed = paths.iter().zip(differs).filter(|(_, differs)| *differs == Some(true));
     Some(changed.map(|(path, _)| path.clone()).collect())
+}
+
+/// Returns the files of a commit with the ids of their contents; `None` if they are too many.
+fn committed(
+    repository: &Repository,
+    commit: &gix::Commit<'_>,
+    budget: &Budget,
+) -> Option<HashMap<String, ObjectId>> {
+    let mut files = HashMap::new();
+    let mut folders = vec![(String::new(), commit.tree_id().ok()?.detach())];
+    let mut entries = 0;
+    while let Some((folder, id)) = folders.pop() {
+        let tree = repository.find_tree(id).ok()?;
+        for entry in TreeRefIter::from_bytes(&tree.data, id.kind()).flatten() {
+            entries += 1;
+            let path = format!("{folder}{}", entry.filename);
+            if entries > 2 * COMPARED || path.len() > PATH || budget.spent() {
+                return None;
+            }
+            match entry.mode.is_tree() {
+                true => folders.push((format!("{path}/"), entry.oid.to_owned())),
+                false => drop(files.insert(path, entry.oid.to_owned())),
+            }
+        }
+    }
+    Some(files)
 }
 
 /// Returns whether a file differs from git's index: its size and time first, then its content.
@@ -296,8 +379,11 @@ fn is_changed(workspace: &Workspace, path: &Path, entry: &gix::index::Entry) -> 
     let mut file = workspace.open_file(path).ok()?.file;
     let metadata = file.metadata().ok()?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let is_same_time = modified.as_secs() as u32 == entry.stat.mtime.secs;
-    if is_same_time && metadata.len() as u32 == entry.stat.size || metadata.len() > CONTENT {
+    // Git keeps 32 bits of both.
+    if metadata.len() as u32 != entry.stat.size {
+        return Some(true);
+    }
+    if modified.as_secs() as u32 == entry.stat.mtime.secs || metadata.len() > CONTENT {
         return Some(false);
     }
     let mut content = Vec::new();

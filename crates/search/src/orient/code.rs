@@ -33,21 +33,36 @@ pub(super) struct CodeFile {
     pub(super) base: Option<String>,
 }
 
-/// The base of a class, or the trait of an implementation.
-static BASE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(
-        r"(?m)^\s*(?:export\s+)?(?:default\s+)?(?:public\s+)?(?:final\s+)?(?:abstract\s+)?(?:class\s+\w+(?:<[^>\n]*>)?\s*(?:\(|<|:|extends\s|implements\s)\s*([\w.:\\]+)|impl(?:<[^>\n]*>)?\s+([\w:]+)(?:<[^>\n]*>)?\s+for\s)",
-    )
-    .ok()
+/// How the languages with these extensions name the base of a type.
+const BASES: &[(&str, &str)] = &[
+    ("rb", r"(?m)^\s*class\s+[\w:]+\s*<\s*([\w:]+)"),
+    ("py|pyi", r"(?m)^class\s+\w+\s*\(\s*([\w.]+)\s*[,)]"),
+    ("rs", r"(?m)^impl(?:<[^>\n]*>)?\s+([\w:]+)(?:<[^>\n]*>)?\s+for\s"),
+    (
+        "js|mjs|cjs|jsx|ts|tsx|mts|java|php|scala|dart",
+        r"(?m)^[\w \t]*\bclass\s+\w+[^{;\n]*?\b(?:extends|implements)\s+([\w.\\]+)",
+    ),
+    (
+        "cc|cpp|cxx|hpp|hh|h|cs|swift",
+        r"(?m)^[\w \t]*\b(?:class|struct)\s+\w+[\w \t]*:\s*(?:public\s+|private\s+|protected\s+|virtual\s+)*([\w:]+)",
+    ),
+    ("kt|kts", r"(?m)^[\w \t]*\bclass\s+\w+(?:\([^)]*\))?\s*:\s*([\w.]+)"),
+];
+static BASE_PATTERNS: LazyLock<Vec<(&str, Regex)>> = LazyLock::new(|| {
+    let compiled =
+        |(extensions, pattern): &(&'static str, &str)| Some((*extensions, Regex::new(pattern).ok()?));
+    BASES.iter().filter_map(compiled).collect()
 });
 
 /// Returns the type that the first type of a file extends or implements, without its module. Those that any type may
 /// implement say nothing.
-fn base(text: &str) -> Option<String> {
+fn base(path: &str, text: &str) -> Option<String> {
     const COMMON: &str = "Debug|Default|Display|Clone|From|Drop|Iterator|Error|PartialEq|Ord|PartialOrd|Hash|FromStr|Deref|AsRef|\
-        object|Object|Exception|Enum|ABC|Serialize|Deserialize|Send|Sync|Into|TryFrom|Index|Add|Read|Write|StandardError|Protocol|NamedTuple";
-    let found = BASE.iter().flat_map(|pattern| pattern.captures_iter(text));
-    let named = found.filter_map(|found| found.get(1).or_else(|| found.get(2)).map(|name| name.as_str()));
+        object|Object|Exception|Enum|ABC|Serialize|Deserialize|Send|Sync|Into|TryFrom|Index|Add|Read|Write|StandardError|Protocol|NamedTuple|\
+        String|Int|Codable|Equatable|Hashable|Serializable|Comparable";
+    let extension = path.rsplit('.').next()?;
+    let (_, pattern) = BASE_PATTERNS.iter().find(|(extensions, _)| is_listed(extension, extensions))?;
+    let named = pattern.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str()));
     let mut last = named.filter_map(|name| name.rsplit(['.', ':', '\\']).next());
     last.find(|name| !name.is_empty() && !is_listed(name, COMMON)).map(str::to_owned)
 }
@@ -90,7 +105,7 @@ impl Code {
                 lines,
                 imports,
                 variables: variables(&text),
-                base: base(&text),
+                base: base(paths[at], &text),
             })
         };
         let read = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), read);
@@ -129,16 +144,19 @@ mod tests {
 
     #[test]
     fn base_of_the_first_type_is_found() {
-        for (text, expected) in [
-            ("class Foo < Base\n", Some("Base")),
-            ("  class Foo < ::RuboCop::Cop::Base\n", Some("Base")),
-            ("class A(models.Model):\n", Some("Model")),
-            ("export class A extends B {\n", Some("B")),
-            ("public final class A implements B<C> {\n", Some("B")),
-            ("impl Debug for A {}\nimpl<'a> tool::Tool for A<'a> {\n", Some("Tool")),
-            ("class A:\n", None),
+        for (path, text, expected) in [
+            ("a.rb", "class Foo < Base\n", Some("Base")),
+            ("a.rb", "  class Foo < ::RuboCop::Cop::Base\n", Some("Base")),
+            ("a.py", "class A(models.Model):\n", Some("Model")),
+            ("a.py", "class A(metaclass=Meta):\n", None),
+            ("a.ts", "export class A<T> extends B {\n", Some("B")),
+            ("A.java", "public final class A implements B<C> {\n", Some("B")),
+            ("a.cpp", "class A : public B {\n", Some("B")),
+            ("A.kt", "class A(private val r: R) : B() {\n", Some("B")),
+            ("a.rs", "impl Debug for A {}\nimpl<'a> tool::Tool for A<'a> {\n", Some("Tool")),
+            ("a.py", "class A:\n", None),
         ] {
-            assert_eq!(base(text).as_deref(), expected, "{text}");
+            assert_eq!(base(path, text).as_deref(), expected, "{text}");
         }
     }
 }

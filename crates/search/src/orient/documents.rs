@@ -17,6 +17,10 @@ use std::path::Path;
 /// Maximum number of documents; those nearest to the root come first.
 const DOCUMENTS: usize = 400;
 
+/// Maximum bytes of all documents, and passages.
+const BYTES: usize = 8 << 20;
+const PASSAGES: usize = 20_000;
+
 /// Maximum lines of a passage; longer sections are cut at a blank line.
 const LINES: usize = 40;
 
@@ -100,12 +104,16 @@ impl Documents {
             paths.iter().filter_map(|path| Some((path.matches('/').count(), source(path)?, path))).collect();
         documents.sort_unstable();
         let mut passages = Vec::new();
+        let mut bytes = 0;
         for (_, source, path) in documents.into_iter().take(DOCUMENTS) {
-            if budget.spent() {
+            if budget.spent() || bytes > BYTES || passages.len() > PASSAGES {
                 break;
             }
-            passages.extend(split(&repository::text_of(workspace, path), path, source));
+            let text = repository::text_of(workspace, path);
+            bytes += text.len();
+            passages.extend(split(&text, path, source));
         }
+        passages.truncate(PASSAGES);
         Self { passages, truncated: walked.unfinished, paths }
     }
 }

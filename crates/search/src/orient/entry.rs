@@ -10,6 +10,7 @@ use super::{
 };
 use crate::repository::Repository;
 use openagents_core::{
+    budget::Budget,
     text::clip,
     update::{Finding, FindingKind, Place},
     visible::code_span,
@@ -42,10 +43,10 @@ struct Start {
 }
 
 /// Returns the entries of programs and of the library, most likely first.
-pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> Answer {
-    let mut starts = declared(workspace, documents);
+pub(super) fn entry(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
+    let mut starts = declared(workspace, documents, budget);
     let named = names(workspace);
-    starts.extend(mains(workspace, &documents.paths, &named));
+    starts.extend(mains(workspace, &documents.paths, &named, budget));
     starts.extend(libraries(workspace, &documents.paths, &named));
     starts.extend(example(documents));
     let mut known: Vec<(String, u64)> = Vec::new();
@@ -68,7 +69,7 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents) -> Answer {
 }
 
 /// Console scripts of Python, `bin` and `main` of packages, executables of gems.
-fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
+fn declared(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Vec<Start> {
     static SCRIPT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r#"(?m)^\s*"?([\w.-]+)"?\s*=\s*"?([\w.]+):([\w.]+)"?"#).ok());
     static MEMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -79,6 +80,9 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
         let name = passage.path.rsplit('/').next().unwrap_or(&passage.path);
         if passage.path.contains('/') {
             continue;
+        }
+        if starts.len() >= SCRIPTS || budget.spent() {
+            break;
         }
         if matches!(name, "setup.cfg" | "pyproject.toml" | "setup.py")
             && (passage.heading.contains("entry_points")
@@ -94,7 +98,7 @@ fn declared(workspace: &Workspace, documents: &Documents) -> Vec<Start> {
             }
         }
         if matches!(name, "package.json" | "composer.json") {
-            for found in MEMBER.iter().flat_map(|member| member.captures_iter(&passage.text)) {
+            for found in MEMBER.iter().flat_map(|member| member.captures_iter(&passage.text)).take(SCRIPTS) {
                 let path = found[2].trim_start_matches("./").to_owned();
                 if let Some(finding) = source_of(&documents.paths, &path)
                     .and_then(|path| beginning(workspace, &path, format!("`{}` of `{name}`", &found[1])))
@@ -161,6 +165,8 @@ fn span(path: &str, text: &str, at: usize, symbol: Option<String>, why: String) 
         start: at as u64 + 1,
         end: (at + lines.len().max(1)) as u64,
         excerpt: clipped(&lines.join("\n")),
+        lines: Vec::new(),
+        about: None,
         symbol,
         score: 1.0,
         why,
@@ -168,7 +174,7 @@ fn span(path: &str, text: &str, at: usize, symbol: Option<String>, why: String) 
 }
 
 /// Returns the `main` functions of the product, those nearest to the root and named like programs first.
-fn mains(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start> {
+fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Budget) -> Vec<Start> {
     let rank = |path: &str| {
         let lower = path.to_lowercase();
         let stem =
@@ -185,6 +191,9 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start
     files.sort_by_cached_key(|path| rank(path));
     let mut starts = Vec::new();
     for path in files.into_iter().take(FILES) {
+        if budget.spent() {
+            break;
+        }
         let Some(text) = text(workspace, Path::new(path)) else { continue };
         let Some(found) = MAIN.as_ref().and_then(|main| main.find(&text)) else { continue };
         let offset = found.start() + found.as_str().len() - found.as_str().trim_start().len();
@@ -218,10 +227,11 @@ fn example(documents: &Documents) -> Option<Start> {
             && passage.commands.is_empty()
             && passage.text.contains("```")
     };
-    let is_code = |line: &&str| line.contains(['(', '.']) && !line.starts_with(['[', '*', '#', '/', '<']);
+    let is_statement =
+        |line: &&str| line.contains(['(', '.']) && !line.starts_with(['[', '*', '#', '/', '<']);
     let passage = documents.passages.iter().find(is_example)?;
     let finding = finding(passage);
-    let code = passage.text.split("```").nth(1)?.lines().skip(1).map(str::trim).find(is_code)?;
+    let code = passage.text.split("```").nth(1)?.lines().skip(1).map(str::trim).find(is_statement)?;
     let line = format!("An example: `{}`", code_span(&clip(code, 100)));
     Some(Start { finding, line })
 }

@@ -61,9 +61,9 @@ impl Fact {
         Some(self.0.text.strip_prefix('`')?.split_once('`')?.0)
     }
 
-    /// Removes the heading after a command.
+    /// Removes the heading after the command of a document.
     pub(super) fn without_heading(self) -> Self {
-        let text = match self.0.text.rsplit_once("`, ") {
+        let text = match self.0.text.split_once("`, ").filter(|_| self.0.place.is_some()) {
             Some((command, _)) => format!("{command}`"),
             None => self.0.text,
         };
@@ -127,6 +127,8 @@ pub(super) fn beginning(workspace: &Workspace, path: &str, why: String) -> Optio
         start: from as u64 + 1,
         end: to.max(from + 1) as u64,
         excerpt: clipped(&lines[from..to].join("\n")),
+        lines: Vec::new(),
+        about: None,
         symbol: None,
         score: 1.0,
         why,
@@ -145,6 +147,8 @@ pub(super) fn finding(passage: &Passage) -> Finding {
         start: passage.start,
         end: passage.end,
         excerpt: clipped(&passage.text),
+        lines: Vec::new(),
+        about: None,
         symbol: None,
         score: 1.0,
         why,

@@ -49,8 +49,9 @@ pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
             answer.show(Finding { start: paragraph.start, excerpt, ..found });
         });
     }
-    let declared = repository.description.map(|description| repository::plain(&description.text));
-    answer.facts.splice(0..0, declared.filter(|declared| !said.contains(declared.as_str())).map(Fact::new));
+    let declared = repository.description.map(|found| (repository::plain(&found.text), found));
+    let declared = declared.filter(|(text, _)| !said.contains(text.as_str()));
+    answer.facts.splice(0..0, declared.map(|(text, found)| Fact::new(text).at(&found.path, found.line)));
     let described = documents
         .of_root(Source::Manifest)
         .find(|passage| passage.text.to_lowercase().contains("description"));

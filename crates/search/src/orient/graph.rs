@@ -15,14 +15,23 @@ use std::{
     sync::LazyLock,
 };
 
+/// Maximum names that one import of Python takes from a module.
+const MEMBERS: usize = 40;
 /// Maximum distinct imports of a file, and files of one name that an import may mean.
 const IMPORTS: usize = 1_000;
 const NAMESAKES: usize = 200;
+/// Maximum packages of the workspace, and files of one that an import may mean.
+const PACKAGES: usize = 400;
+const PACKAGE: usize = 500;
 /// Maximum paths of one import of Rust, and nesting of its braces.
 const BRANCHES: usize = 200;
 const NESTING: usize = 8;
 /// Maximum files in an answer.
 const CENTRAL: usize = 7;
+
+/// Groups of [`IMPORT`]: the file of an `#include`, and a line of a list of Go.
+const INCLUDE: usize = 6;
+const GO: usize = 10;
 
 /// One import: its path in the language's own form.
 static IMPORT: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -65,9 +74,14 @@ impl<'a> Names<'a> {
             };
             let mut files: Vec<usize> = (0..paths.len()).filter(|at| is_within(paths[*at])).collect();
             files.sort_by_key(|at| paths[*at].len());
+            files.truncate(PACKAGE);
             (name, Package { folder, files })
         };
-        let packages = documents.of(Source::Manifest).filter_map(declared_package).map(package).collect();
+        let declared = documents.of(Source::Manifest).filter_map(declared_package);
+        let mut folders = HashSet::new();
+        // A manifest declares one package: other names in it are those of people.
+        let declared = declared.filter(|(_, folder)| folders.insert(folder.clone())).take(PACKAGES);
+        let packages = declared.map(package).collect();
         let by_path = paths.iter().enumerate().map(|(at, path)| (*path, at)).collect();
         Self { by_name: names(&paths), by_type: types(&paths), packages, by_path, paths }
     }
@@ -105,11 +119,16 @@ impl<'a> Names<'a> {
     /// Returns the files that the `use` declarations of Rust name.
     fn uses(&self, text: &str, own: &str) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
-        for captures in USE.iter().flat_map(|pattern| pattern.captures_iter(text)).take(IMPORTS) {
-            let mut paths = Vec::new();
-            branches(&captures[1], "", NESTING, &mut paths);
-            found.extend(paths.iter().filter_map(|path| self.used(path, own)));
+        let mut paths = BTreeSet::new();
+        for captures in USE.iter().flat_map(|pattern| pattern.captures_iter(text)) {
+            let mut branched = Vec::new();
+            branches(&captures[1], "", NESTING, &mut branched);
+            paths.extend(branched);
+            if paths.len() > IMPORTS {
+                break;
+            }
         }
+        found.extend(paths.iter().take(IMPORTS).filter_map(|path| self.used(path, own)));
         found
     }
 
@@ -120,11 +139,10 @@ impl<'a> Names<'a> {
         let rest: Vec<String> = rest.iter().map(|part| part.to_lowercase()).collect();
         if matches!(*first, "crate" | "super" | "self") {
             let shorter = (rest.len().saturating_sub(2).max(1)..=rest.len()).rev();
-            let of_crate = own.split_once("/src/").map_or("", |(folder, _)| folder);
-            let is_near = |at: &usize| self.paths[*at].starts_with(of_crate);
+            let of_crate = own.split_once("/src/").map_or(String::new(), |(folder, _)| format!("{folder}/"));
             return shorter
                 .into_iter()
-                .find_map(|end| self.resolve(&rest[..end.min(rest.len())], own).filter(is_near));
+                .find_map(|end| self.resolve(&rest[..end.min(rest.len())], own, &of_crate, true));
         }
         let package = self.packages.get(&first.replace('_', "-")).or_else(|| self.packages.get(*first))?;
         let folder = &package.folder;
@@ -147,6 +165,10 @@ impl<'a> Names<'a> {
         for captures in IMPORT.iter().flat_map(|pattern| pattern.captures_iter(text)) {
             let Some(first) = captures.iter().skip(1).flatten().next() else { continue };
             let written = first.as_str();
+            // A line with a string is an import only in a list of Go.
+            if captures.get(GO).is_some() && extension != "go" {
+                continue;
+            }
             if seen.len() == IMPORTS || !seen.insert(captures.get(0).map_or(written, |whole| whole.as_str()))
             {
                 continue;
@@ -161,10 +183,21 @@ impl<'a> Names<'a> {
                 {
                     let mut longer = parts(module.as_str(), extension);
                     longer.push(member.to_lowercase());
-                    candidates.push(longer);
+                    if candidates.len() < MEMBERS && !candidates.contains(&longer) {
+                        candidates.push(longer);
+                    }
                 }
             }
-            found.extend(candidates.iter().filter_map(|parts| self.resolve(parts, own)));
+            if let Some(target) = self.relative(written, own) {
+                found.insert(target);
+                continue;
+            }
+            let is_quoted = || text[..first.start()].ends_with('"');
+            let whole = captures.get(0).map_or(written, |whole| whole.as_str());
+            let is_relative = written.starts_with('.')
+                || captures.get(INCLUDE).is_some() && is_quoted()
+                || whole.contains("require_relative");
+            found.extend(candidates.iter().filter_map(|parts| self.resolve(parts, own, "", is_relative)));
             found.extend(self.in_package(written));
         }
         found
@@ -191,8 +224,44 @@ impl<'a> Names<'a> {
         package.files.iter().copied().find(|at| fits(self.paths[*at]))
     }
 
-    /// Returns the file whose path ends with the most parts of an import; a file near the importing one wins.
-    fn resolve(&self, parts: &[String], own: &str) -> Option<usize> {
+    /// Returns the file of a path that begins at the folder of the importing file: `./kind`, `../kind`.
+    fn relative(&self, written: &str, own: &str) -> Option<usize> {
+        const ENDS: [&str; 12] = [
+            "",
+            ".ts",
+            ".tsx",
+            ".js",
+            ".jsx",
+            ".mjs",
+            ".vue",
+            ".svelte",
+            ".rb",
+            "/index.ts",
+            "/index.tsx",
+            "/index.js",
+        ];
+        if !written.starts_with("./") && !written.starts_with("../") {
+            return None;
+        }
+        let mut parts: Vec<&str> = own.split('/').collect();
+        parts.pop();
+        for part in written.split('/') {
+            match part {
+                "." | "" => {}
+                ".." => drop(parts.pop()?),
+                part => parts.push(part),
+            }
+        }
+        let path = parts.join("/");
+        // TypeScript may import `x.ts` as `x.js`.
+        let bare = path.strip_suffix(".js").unwrap_or(&path);
+        let ends = ENDS.iter().flat_map(|end| [format!("{path}{end}"), format!("{bare}{end}")]);
+        ends.into_iter().find_map(|path| self.by_path.get(path.as_str()).copied())
+    }
+
+    /// Returns the file below the folder `within` whose path ends with the most parts of an import; a file near the
+    /// importing one wins. A path that is not relative may name a package of another project.
+    fn resolve(&self, parts: &[String], own: &str, within: &str, is_relative: bool) -> Option<usize> {
         let last = parts.last()?;
         let stem = last.split('.').next().unwrap_or(last);
         let known = self.by_name.get(last).or_else(|| self.by_name.get(stem))?;
@@ -210,11 +279,16 @@ impl<'a> Names<'a> {
             (matched, is_whole, shared)
         };
         let known = known.iter().copied().take(NAMESAKES);
-        let candidates = known.filter(|at| family(self.paths[*at]) == family(own));
+        let candidates =
+            known.filter(|at| self.paths[*at].starts_with(within) && family(self.paths[*at]) == family(own));
         let best = candidates.max_by_key(|at| near(self.paths[*at]))?;
-        // A package of another project often has the name of a file here: one part alone has to be near.
         let (matched, _, shared) = near(self.paths[best]);
-        (parts.len() == 1 || matched > 0 || shared > 0).then_some(best)
+        let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let is_beside = || folder(self.paths[best]) == folder(own);
+        (matched > 0
+            || is_beside()
+            || is_relative && (shared > 0 || !within.is_empty() || !own.contains('/')))
+        .then_some(best)
     }
 }
 
@@ -329,6 +403,11 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
         by_name.entry(known.to_lowercase()).or_default().push(at);
         if name.contains('.') && !is_index {
             by_name.entry(name.to_lowercase()).or_default().push(at);
+            // `./user.controller` is `user.controller.ts`.
+            let without_extension = name.rsplit_once('.').map_or(name, |(before, _)| before);
+            if without_extension != stem {
+                by_name.entry(without_extension.to_lowercase()).or_default().push(at);
+            }
         }
     }
     by_name

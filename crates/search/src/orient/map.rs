@@ -34,7 +34,7 @@ struct Part {
     lines: usize,
 }
 
-/// Draws up the map; empty if the code has fewer than two parts.
+/// Builds the map; empty if the code has fewer than two parts.
 pub(super) fn map(code: &Code, folders: &Folders<'_>, budget: &Budget) -> CodeMap {
     let all: Vec<usize> = (0..code.files.len()).filter(|at| code.files[*at].lines > 0).collect();
     let (top, mut omitted) = top(code, all);
@@ -45,7 +45,7 @@ pub(super) fn map(code: &Code, folders: &Folders<'_>, budget: &Budget) -> CodeMa
     let describe = |part: &Part| {
         let place = match part.is_folder {
             true => folders.describe(&part.path, part.files.len(), budget),
-            false => code.files[part.files[0]].place.clone(),
+            false => part.files.first().map(|at| code.files[*at].place.clone()).unwrap_or_default(),
         };
         description(&place)
     };
@@ -73,7 +73,7 @@ pub(super) fn map(code: &Code, folders: &Folders<'_>, budget: &Budget) -> CodeMa
     map
 }
 
-/// Returns a line about a place; a list of names only if nothing says what it is for.
+/// Returns one line about a place.
 fn description(place: &Described) -> String {
     cut_at_word(&one_line(&place.description), DESCRIPTION)
 }
@@ -125,31 +125,37 @@ fn inner(code: &Code, part: &Part) -> (Vec<Part>, usize) {
     (parts, omitted)
 }
 
-/// Splits the files in a folder by the folders and files directly in it; a folder that only holds another is skipped.
+/// Splits the files in a folder by the folders and files directly in it; folders that only hold another are skipped.
 fn split(code: &Code, folder: &str, files: Vec<usize>) -> Vec<Part> {
-    let before = if folder.is_empty() { 0 } else { folder.len() + 1 };
-    let mut parts: BTreeMap<(String, bool), Vec<usize>> = BTreeMap::new();
+    let path = |at: usize| code.files[at].place.path.as_str();
+    let before = match folder {
+        "" => 0,
+        _ => folder.len() + 1,
+    };
+    // All files have in common what the first and the last one have.
+    let first = files.iter().map(|at| path(*at)).min().unwrap_or_default();
+    let last = files.iter().map(|at| path(*at)).max().unwrap_or_default();
+    let common = first.bytes().zip(last.bytes()).take_while(|(one, other)| one == other).count();
+    let common = first.as_bytes()[..common].iter().rposition(|byte| *byte == b'/').map_or(0, |end| end + 1);
+    let before = if files.len() > 1 { before.max(common) } else { before };
+    let mut parts: BTreeMap<(&str, bool), Vec<usize>> = BTreeMap::new();
     for at in files {
-        let path = &code.files[at].place.path;
+        let path = path(at);
         let (end, is_folder) = match path[before..].find('/') {
             Some(end) => (before + end, true),
             None => (path.len(), false),
         };
-        parts.entry((path[..end].to_owned(), is_folder)).or_default().push(at);
+        parts.entry((&path[..end], is_folder)).or_default().push(at);
     }
-    let mut parts: Vec<Part> = parts
-        .into_iter()
-        .map(|((path, is_folder), files)| {
-            let lines = files.iter().map(|at| code.files[*at].lines).sum();
-            Part { path, is_folder, files, lines }
-        })
-        .collect();
-    if let [only] = parts.as_mut_slice()
-        && only.is_folder
-    {
-        let (path, files) = (std::mem::take(&mut only.path), std::mem::take(&mut only.files));
-        return split(code, &path, files);
-    }
+    let part = |((part, is_folder), files): ((&str, bool), Vec<usize>)| {
+        let lines = files.iter().map(|at| code.files[*at].lines).sum();
+        match files.as_slice() {
+            // A folder with one file is that file.
+            [only] => Part { path: path(*only).to_owned(), is_folder: false, files, lines },
+            _ => Part { path: part.to_owned(), is_folder, files, lines },
+        }
+    };
+    let mut parts: Vec<Part> = parts.into_iter().map(part).collect();
     parts.sort_by(|one, other| other.lines.cmp(&one.lines).then_with(|| one.path.cmp(&other.path)));
     parts
 }

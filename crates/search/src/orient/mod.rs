@@ -51,7 +51,7 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
         Topic::Licence => facts::licence(&documents),
         Topic::Dependencies => facts::dependencies(&documents),
         Topic::Central => graph::central(workspace, &documents, budget),
-        Topic::Entry => entry::entry(workspace, &documents),
+        Topic::Entry => entry::entry(workspace, &documents, budget),
         Topic::Release => facts::version(&documents, &ranked(), &asked),
         Topic::Ci => facts::ci(&documents),
         Topic::Build | Topic::Test | Topic::TestOne | Topic::Lint | Topic::Run => {

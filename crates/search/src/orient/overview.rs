@@ -2,7 +2,7 @@
 
 use super::{
     changes::Changes,
-    code::Code,
+    code::{Code, CodeFile},
     commands,
     documents::Documents,
     entry,
@@ -27,8 +27,9 @@ use std::{
     time::Duration,
 };
 
-/// Time limit.
+/// Time limits: of all, and of reading the code.
 const TIME: Duration = Duration::from_millis(1_500);
+const CODE: Duration = Duration::from_millis(900);
 
 /// Maximum facts of each kind.
 const STATEMENTS: usize = 3;
@@ -40,7 +41,7 @@ const CENTRAL: usize = 3;
 const CIRCLES: usize = 2;
 const LANGUAGES: usize = 4;
 const KINDS: usize = 2;
-/// Minimum files of a folder that are called alike.
+/// Minimum files of a folder whose types have one base.
 const ALIKE: usize = 6;
 const QUESTIONS: usize = 3;
 
@@ -58,20 +59,19 @@ const COMMANDS: [(&str, &str, usize); 5] = [
 pub fn overview(workspace: &Workspace, history: Option<&History>, budget: &Budget) -> Overview {
     let budget = &budget.sooner(TIME);
     let documents = Documents::read(workspace, budget);
-    let code = Code::read(workspace, &documents, budget);
+    let changes = Changes::read(workspace, &documents.paths, budget);
+    let sessions = history.map(|history| sessions::recent(workspace, history, budget)).unwrap_or_default();
+    // The commands are looked up afterwards.
+    let code = Code::read(workspace, &documents, &budget.sooner(CODE));
     let folders = Folders::new(workspace, &documents.paths, code.files.iter().map(|file| &file.place));
     let map = map::map(&code, &folders, budget);
-    let changes = Changes::read(workspace, &documents.paths, budget);
     let blocks = [
         (OverviewTopic::Purpose, purpose(workspace, &documents, &code)),
         (OverviewTopic::Commands, commands(&documents, budget)),
-        (OverviewTopic::Start, start(workspace, &documents, &code)),
+        (OverviewTopic::Start, start(workspace, &documents, &code, budget)),
         (OverviewTopic::Structure, structure(&code, &map, &folders, budget)),
         (OverviewTopic::Changes, changes.as_ref().map(Changes::facts).unwrap_or_default()),
-        (
-            OverviewTopic::Sessions,
-            history.map(|history| sessions::recent(workspace, history, budget)).unwrap_or_default(),
-        ),
+        (OverviewTopic::Sessions, sessions),
     ];
     let block = |(topic, facts): (OverviewTopic, Vec<Fact>)| {
         let facts: Vec<_> = facts.into_iter().map(Into::into).collect();
@@ -150,8 +150,8 @@ fn starts(code: &str) -> bool {
     code.split([' ', ':']).any(|word| matches!(word, "run" | "start" | "serve" | "dev" | "up"))
 }
 
-fn start(workspace: &Workspace, documents: &Documents, code: &Code) -> Vec<Fact> {
-    let mut facts = entry::entry(workspace, documents).facts;
+fn start(workspace: &Workspace, documents: &Documents, code: &Code, budget: &Budget) -> Vec<Fact> {
+    let mut facts = entry::entry(workspace, documents, budget).facts;
     facts.truncate(STARTS);
     facts.extend(options(code));
     facts.extend(variables(code));
@@ -200,7 +200,11 @@ fn structure(code: &Code, map: &CodeMap, folders: &Folders<'_>, budget: &Budget)
             Some(folder) => folders.describe(folder, node.files as usize, budget),
             None => code.files.iter().find(|file| file.place.path == node.path)?.place.clone(),
         };
-        let files = if node.files > 1 { format!("{} files, ", node.files) } else { String::new() };
+        let files = if node.files > 1 {
+            format!("{}, ", counted(node.files as usize, "file"))
+        } else {
+            String::new()
+        };
         let about =
             if node.description.is_empty() { String::new() } else { format!(": {}", node.description) };
         let lines = counted(node.lines as usize, "line");
@@ -219,13 +223,10 @@ fn structure(code: &Code, map: &CodeMap, folders: &Folders<'_>, budget: &Budget)
         )
     }));
     facts.extend(kinds(code).take(KINDS).map(|kind| {
-        let Kind { folder, base, with, all } = kind;
-        let text = format!(
-            "A new file in `{}` has a type like `{}`: {with} of {all} do",
-            code_span(&folder),
-            code_span(&base)
-        );
-        Fact::new(text).within(&folder, 0, 0)
+        let Kind { folder, base, example, with, all } = kind;
+        let text =
+            format!("Most files in `{}` extend `{}` ({with} of {all})", code_span(&folder), code_span(&base));
+        Fact::new(text).within(&example, 0, 0)
     }));
     let circles = map::circles(map).take(CIRCLES);
     facts.extend(circles.map(|(one, other)| {
@@ -240,34 +241,36 @@ fn counted(number: usize, unit: &str) -> String {
     format!("{} {unit}{end}", thousands(number))
 }
 
-/// Files of a folder that are alike: most have a type with the same base.
+/// A folder whose files mostly have a type with the same base.
 struct Kind {
     /// With a `/` at its end.
     folder: String,
     base: String,
+    /// One of the files.
+    example: String,
     with: usize,
     all: usize,
 }
 
 /// Returns the folders where most files have a type with the same base, largest first.
 fn kinds(code: &Code) -> impl Iterator<Item = Kind> {
-    let mut by_folder: BTreeMap<&str, Vec<&Option<String>>> = BTreeMap::new();
+    let mut by_folder: BTreeMap<&str, Vec<&CodeFile>> = BTreeMap::new();
     for file in &code.files {
         let folder = file.place.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        by_folder.entry(folder).or_default().push(&file.base);
+        by_folder.entry(folder).or_default().push(file);
     }
-    let kind = |(folder, bases): (&str, Vec<&Option<String>>)| {
+    let kind = |(folder, files): (&str, Vec<&CodeFile>)| {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        bases
-            .iter()
-            .filter_map(|base| base.as_deref())
-            .for_each(|base| *counts.entry(base).or_default() += 1);
+        let bases = files.iter().filter_map(|file| file.base.as_deref());
+        bases.for_each(|base| *counts.entry(base).or_default() += 1);
         let (base, with) =
             counts.into_iter().max_by_key(|(base, count)| (*count, std::cmp::Reverse(*base)))?;
-        let all = bases.len();
+        let example = files.iter().find(|file| file.base.as_deref() == Some(base))?;
+        let all = files.len();
         (all >= ALIKE && with * 10 >= all * 6 && !folder.is_empty()).then(|| Kind {
             folder: format!("{folder}/"),
             base: base.to_owned(),
+            example: example.place.path.clone(),
             with,
             all,
         })
@@ -277,16 +280,16 @@ fn kinds(code: &Code) -> impl Iterator<Item = Kind> {
     kinds.into_iter()
 }
 
-/// Returns questions that the workspace answers: about its largest folder, about where to add to what is most numerous,
-/// and about how it is tested.
+/// Returns questions that the workspace answers: about its largest folder, the most common kind of file, the file that is
+/// imported most, and one test.
 fn questions(code: &Code, map: &CodeMap) -> Vec<String> {
     let folders = map.nodes.iter().filter(|node| node.parent.is_none() && node.path.ends_with('/'));
-    let largest = folders.max_by_key(|node| node.lines).map(|node| format!("What is in `{}`?", node.path));
+    let largest =
+        folders.max_by_key(|node| node.lines).map(|node| format!("What is in `{}`?", code_span(&node.path)));
     let central = most_imported(code)
         .first()
-        .map(|(at, _)| format!("What is `{}` for?", imported_name(&code.files[*at].place.path)));
-    let kind = kinds(code).next().map(|kind| format!("Where would I add a new `{}`?", kind.base));
+        .map(|(at, _)| format!("What is `{}` for?", code_span(imported_name(&code.files[*at].place.path))));
+    let kind = kinds(code).next().map(|kind| format!("Where would I add a new `{}`?", code_span(&kind.base)));
     let tests = (!code.files.is_empty()).then(|| "How do I run a single test?".to_owned());
-    let changes = Some("What should I work on next?".to_owned());
-    largest.into_iter().chain(kind).chain(central).chain(tests).chain(changes).take(QUESTIONS).collect()
+    largest.into_iter().chain(kind).chain(central).chain(tests).take(QUESTIONS).collect()
 }

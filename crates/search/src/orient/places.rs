@@ -10,6 +10,7 @@ use super::{
     sources::Source,
     topics::{Asked, Topic},
 };
+use crate::repository::{first_sentence, paragraphs, plain};
 use openagents_core::{
     budget::Budget,
     parallel,
@@ -205,7 +206,7 @@ fn comment(lines: &[&str]) -> Option<(usize, usize, String)> {
         let is_first = lines[..at].iter().all(|line| is_prologue(line) && !is_condition(line));
         if is_prose(&text) && (is_first || documents_definition(&lines[at + length..], indent)) {
             let sentence = text.split_inclusive(". ").next().unwrap_or(&text);
-            return Some((at, at + length.min(SHOWN), cut_at_word(sentence.trim(), DESCRIPTION)));
+            return Some((at, at + length.min(SHOWN), cut_at_word(plain(sentence).trim(), DESCRIPTION)));
         }
         at += length;
     }
@@ -397,14 +398,9 @@ impl<'a> Folders<'a> {
         let names = ["README.md", "README", "README.rst", "readme.md"];
         let mut paths = names.iter().map(|name| format!("{folder}/{name}"));
         let path = paths.find(|path| self.paths.binary_search(path).is_ok())?;
-        let text = text(self.workspace, Path::new(&path))?;
-        let is_prose = |line: &str| {
-            line.chars().filter(|c| c.is_alphabetic()).count() > 20
-                && !line.starts_with(['#', '=', '[', '<', '!'])
-        };
-        let (at, line) = text.lines().enumerate().find(|(_, line)| is_prose(line))?;
-        let line = cut_at_word(&one_line(line), DESCRIPTION);
-        Some((path, at as u64 + 1, line))
+        let first = paragraphs(self.workspace, &path).into_iter().next()?;
+        let sentence = plain(&first_sentence(&first.text));
+        Some((path, first.start, cut_at_word(&sentence, DESCRIPTION)))
     }
 }
 
@@ -418,7 +414,7 @@ fn entries(paths: &[String], folder: &str) -> String {
     let mut names: Vec<&str> = names.collect();
     names.dedup();
     let more = if names.len() > ENTRIES { ", …" } else { "" };
-    format!("{}{more}", names[..names.len().min(ENTRIES)].join(", "))
+    plain(&format!("{}{more}", names[..names.len().min(ENTRIES)].join(", ")))
 }
 
 /// Returns the folders at which a tree branches, at most `most`: those at the top, then those in the largest one.
@@ -564,6 +560,8 @@ pub(super) fn finding(workspace: &Workspace, place: &Described) -> Finding {
         start: place.start,
         end: place.end,
         excerpt: clipped(&lines.join("\n")),
+        lines: Vec::new(),
+        about: None,
         symbol: None,
         score: 1.0,
         why: format!("about `{}`", code_span(&place.path)),

@@ -71,6 +71,7 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) 
     let mut ranked: Vec<Ranked<'a>> = passages
         .iter()
         .zip(&stemmed)
+        .take_while(|_| !budget.spent())
         .filter_map(|(passage, (heading, text))| {
             let length = 0.4 + 0.6 * text.len() as f32 / average.max(1.0);
             let mut score = 0.0;

@@ -1,12 +1,9 @@
 //! The past sessions of agents in a workspace.
 
 use super::evidence::Fact;
+use crate::repository::plain;
 use jiff::Timestamp;
-use openagents_core::{
-    budget::Budget,
-    text::{cut_at_word, one_line},
-    workspace::Workspace,
-};
+use openagents_core::{budget::Budget, text::cut_at_word, workspace::Workspace};
 use openagents_transcripts::history::{History, Query, Transcript};
 use std::time::Duration;
 
@@ -26,7 +23,7 @@ pub(super) fn recent(workspace: &Workspace, history: &History, budget: &Budget) 
 }
 
 fn fact(session: &Transcript) -> Option<Fact> {
-    let title = cut_at_word(&one_line(session.title.as_ref()?), TITLE);
+    let title = cut_at_word(&plain(session.title.as_ref()?), TITLE);
     let date = Timestamp::from_millisecond(session.updated_at).ok()?.strftime("%Y-%m-%d");
     let text = format!("{title} ({}, {date})", session.provider.display_name());
     Some(Fact::new(text).in_session(session.provider.as_str(), &session.id))

@@ -35,6 +35,8 @@ pub(super) fn finding(question: &Question, ranked: &Ranked<'_>, now: &Zoned) -> 
         start: best.line,
         end: best.line,
         excerpt,
+        lines: Vec::new(),
+        about: None,
         symbol: row.title.clone(),
         score: ranked.score,
         why: why(question, ranked, best, &shown, now),

@@ -4,8 +4,8 @@ mod manifest;
 mod readme;
 
 pub use crate::repository::readme::Description;
-pub(crate) use crate::repository::readme::Paragraph;
 use crate::repository::readme::SENTENCE;
+pub(crate) use crate::repository::readme::{Paragraph, first_sentence};
 
 use openagents_core::{
     text::{cut_at_word, one_line},

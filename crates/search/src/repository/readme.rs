@@ -151,7 +151,7 @@ fn without_tags(html: &str) -> String {
 }
 
 /// Cuts after the first full stop that ends a sentence.
-pub(super) fn first_sentence(text: &str) -> String {
+pub(crate) fn first_sentence(text: &str) -> String {
     let text = one_line(text);
     let abbreviation = |head: &str| {
         let last = head.rsplit(' ').next().unwrap_or_default().trim_start_matches('(').to_ascii_lowercase();

@@ -83,6 +83,8 @@ mod tests {
             start: 10,
             end: 10 + lines as u64,
             excerpt: (0..lines).map(|line| format!("    let value{line} = part{number}();\n")).collect(),
+            lines: Vec::new(),
+            about: None,
             symbol: Some(format!("part{number}")),
             score: 1.0,
             why: "`part`, defines `part`".to_owned(),

@@ -43,6 +43,8 @@ fn finding(path: &str, lines: usize) -> Finding {
         start: 1,
         end: lines as u64,
         excerpt: "    let policy = follow(redirect, url);\n".repeat(lines),
+        lines: Vec::new(),
+        about: None,
         symbol: Some("follow_redirect".to_owned()),
         score: 1.0,
         why: "`redirect`, `follow`".to_owned(),
