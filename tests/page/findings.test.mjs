@@ -89,6 +89,8 @@ async function stage(options) {
   await tab.live();
   await tab.explore();
   await tab.atRest();
+  // The summary is shown from its beginning.
+  await tab.page.getByRole('button', { name: 'Latest' }).click();
   played.follow(tab.page);
   return { tab, page: tab.page, played, cards: tab.page.locator('[data-finding]') };
 }
@@ -151,12 +153,11 @@ test('the answer about a project is above the cards that show it', async () => {
   const [above, below] = [await command.boundingBox(), await cards.first().boundingBox()];
   assert.ok(above.y < below.y, 'the answer comes first');
   assert.equal(await page.getByText('(usual with').count(), 1, 'once');
-  await tab.shootAll('findings-lead');
 
   find(played, [], { text: '1,200 lines of code in 9 files', lead: '1,200 lines of code in 9 files' });
-  await page.getByRole('button', { name: 'Latest' }).click();
   await page.getByText('1,200 lines of code in 9 files').waitFor();
   assert.equal(await page.getByText('Nothing found').count(), 0);
+  await tab.shootAll('findings-lead');
   await tab.close();
 });
 

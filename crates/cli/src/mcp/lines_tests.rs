@@ -115,7 +115,7 @@ fn odd_ids_and_stray_notifications_are_accepted() {
         errors(&frames),
         [
             (json!(7), -32601, "no such method: no/such"),
-            (json!(9), -32602, "no such tool: nope (there are: find)")
+            (json!(9), -32602, "no such tool: nope (there are: overview, find)")
         ]
     );
 }
@@ -205,7 +205,7 @@ fn client_without_handshake_is_served() {
     let lines = format!("{discover}\n{list}\n");
     let frames = converse(lines.as_bytes());
     assert!(frames[0]["result"]["supportedVersions"].is_array(), "{frames:?}");
-    assert_eq!(frames[1]["result"]["tools"][0]["name"], "find");
+    assert_eq!(frames[1]["result"]["tools"][1]["name"], "find");
     // A probe before the handshake.
     let lines = format!("{discover}\n{}\n{}\n", initialize("2025-11-25"), initialized());
     assert_eq!(converse(lines.as_bytes()).len(), 2);

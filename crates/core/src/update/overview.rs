@@ -128,7 +128,7 @@ impl Overview {
         for block in &self.blocks {
             let gap = if text.is_empty() { "" } else { "\n\n" };
             // Writing to a string does not fail.
-            let _ = write!(text, "{gap}**{}**\n", block.topic.title());
+            let _ = writeln!(text, "{gap}**{}**", block.topic.title());
             for fact in &block.facts {
                 let _ = write!(text, "\n- {}", fact.markdown());
             }

@@ -36,8 +36,8 @@ pub(super) fn gather(
         recent_work: recent_work(survey, done, cancel),
         top_files: top_files(&survey.workspace, done),
         followups: match &overview {
-            Some(overview) => overview.questions.clone(),
-            None => followups(survey, done),
+            Some(overview) if !overview.questions.is_empty() => overview.questions.clone(),
+            _ => followups(survey, done),
         },
         evidence: intent.evidence,
         findings: survey.findings.findings.clone(),

@@ -58,6 +58,9 @@ const TITLES: usize = 5;
 /// Number of listed sessions.
 const SESSIONS: usize = 20;
 
+/// Minimum number of steps.
+const LEAST: usize = 3;
+
 /// Maximum number of places to read.
 const PLACES: usize = 3;
 
@@ -105,6 +108,12 @@ fn looking_around(request: &PlanRequest<'_>, has_history: bool) -> Vec<OpKind> {
     let files = [&repository.readme, &repository.manifest].into_iter().flatten().cloned();
     ops.extend(files.map(|path| OpKind::ReadSpan { path, start_line: 1, end_line: SPAN_LINES }));
     ops.push(OpKind::grep(OPEN_ENDS));
+    // A folder without these still gets a plan.
+    if ops.len() < LEAST && has_history {
+        ops.insert(0, OpKind::ListDir { path: ".".to_owned(), depth: 0 });
+    } else if ops.len() < LEAST {
+        ops.push(OpKind::SessionList { provider: None, top_k: Some(SESSIONS) });
+    }
     ops
 }
 
@@ -225,7 +234,12 @@ mod tests {
     #[test]
     fn plan_without_findings_lists_folder() {
         let bench = Bench::with(&[("a.txt", "x\n")]);
-        let expected = ["List directory .", "Search 'TODO|FIXME' in workspace"];
+        let expected = [
+            "List directory .",
+            "Search 'TODO|FIXME' in workspace",
+            "List 20 sessions",
+            "Analyze recent sessions",
+        ];
         assert_eq!(plan(&bench, &["Where are redirects followed?"]), expected);
     }
 }

@@ -225,6 +225,31 @@ fn called(text: &str) -> Option<(&str, &str)> {
     (!is_listed(name, STATEMENTS)).then_some((head, name))
 }
 
+/// Returns whether a line belongs to a file's beginning: an import, or a part of a licence.
+pub(super) fn is_prologue(line: &str) -> bool {
+    let line = line.trim();
+    let is_import = [
+        "import ",
+        "from ",
+        "use ",
+        "package ",
+        "#include",
+        "require ",
+        "require_relative ",
+        "using ",
+        "<?php",
+    ]
+    .iter()
+    .any(|start| line.starts_with(start));
+    let is_comment = ["//", "*", "/*", "#", "--", ";"].iter().any(|mark| line.starts_with(mark));
+    let lower = line.to_lowercase();
+    let is_licence = is_comment
+        && ["copyright", "licen", "spdx", "all rights reserved", "warrant"]
+            .iter()
+            .any(|word| lower.contains(word));
+    is_import || is_licence
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

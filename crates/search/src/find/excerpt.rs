@@ -1,6 +1,6 @@
 //! The lines of a finding that show its point: the signature of its symbol, and the lines with what was sought.
 
-use super::score::RankedChunk;
+use super::{chunk::is_prologue, score::RankedChunk};
 use openagents_core::{
     text::{cut_at_word, prefix},
     update::Finding,
@@ -134,31 +134,6 @@ fn signature_end(lines: &[&str], head: usize) -> usize {
     let ends = |line: &&str| line.trim_end().ends_with(['{', ':', ';', '}']) || line.trim() == "{";
     let length = lines[head..].iter().take(SIGNATURE).position(ends).unwrap_or(0);
     head + length
-}
-
-/// Returns whether a line belongs to a file's beginning: an import, or a part of a licence.
-pub(super) fn is_prologue(line: &str) -> bool {
-    let line = line.trim();
-    let is_import = [
-        "import ",
-        "from ",
-        "use ",
-        "package ",
-        "#include",
-        "require ",
-        "require_relative ",
-        "using ",
-        "<?php",
-    ]
-    .iter()
-    .any(|start| line.starts_with(start));
-    let is_comment = ["//", "*", "/*", "#", "--", ";"].iter().any(|mark| line.starts_with(mark));
-    let lower = line.to_lowercase();
-    let is_licence = is_comment
-        && ["copyright", "licen", "spdx", "all rights reserved", "warrant"]
-            .iter()
-            .any(|word| lower.contains(word));
-    is_import || is_licence
 }
 
 #[cfg(test)]

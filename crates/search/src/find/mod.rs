@@ -113,7 +113,7 @@ pub fn find(sources: &Sources<'_>, question: &str, budget: &Budget) -> Findings 
             };
             scope.spawn(move || recall(question, root, history, &now, &budget))
         });
-        let answered = scope.spawn(|| orient::answer(sources.workspace, question, budget));
+        let answered = scope.spawn(|| orient::answer(sources.workspace, sources.history, question, budget));
         let scanned = matcher.as_ref().map(|matcher| {
             let since = last_commit_or_checkout(sources.workspace.root());
             scan::scan(sources.workspace, &query, matcher, since, budget)
@@ -156,6 +156,9 @@ fn oriented(orientation: Orientation, found: Findings) -> Findings {
     let mut findings: Vec<Finding> = Vec::new();
     let (mut first, mut then) = (orientation.findings.into_iter(), found.findings.into_iter());
     while findings.len() < select::FINDINGS {
+        if orientation.is_complete && first.len() == 0 {
+            break;
+        }
         let turn = findings.len() % 2 == 1 && orientation.is_about_code;
         let next =
             if turn { then.next().or_else(|| first.next()) } else { first.next().or_else(|| then.next()) };

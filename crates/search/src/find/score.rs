@@ -5,8 +5,7 @@
 
 use super::boosts::Boosts;
 use super::{
-    chunk::{self, Chunk},
-    excerpt::is_prologue,
+    chunk::{self, Chunk, is_prologue},
     matcher::{self, Bm25, Fit, Hit, Matcher, Stems},
     query::FindQuery,
     role,

@@ -20,7 +20,7 @@ use std::{
     io::Read,
     ops::ControlFlow,
     path::Path,
-    time::{Duration, UNIX_EPOCH},
+    time::UNIX_EPOCH,
 };
 
 /// Maximum commits that are read.
@@ -44,8 +44,6 @@ const CONTENT: u64 = 1 << 20;
 /// Maximum characters of a commit's title, and of a name.
 const TITLE: usize = 100;
 const NAME: usize = 60;
-/// Time limit.
-const TIME: Duration = Duration::from_millis(400);
 
 /// The history of a repository as far as it is read, and its state.
 #[derive(Debug, Default)]
@@ -74,7 +72,6 @@ impl Changes {
     /// Reads the repository whose root is the workspace; `None` without one, and if it is unreadable. `paths` are the
     /// files of the workspace.
     pub(super) fn read(workspace: &Workspace, paths: &[String], budget: &Budget) -> Option<Self> {
-        let budget = &budget.sooner(TIME);
         let folder = git::git_folder(workspace.root())?;
         // Reads no settings apart from the repository's own, trusts none of these, and runs nothing.
         let options = gix::open::Options::isolated().with(gix::sec::Trust::Reduced);
@@ -125,8 +122,9 @@ impl Changes {
         facts
     }
 
-    pub(super) fn uncommitted(&self) -> &[String] {
-        self.uncommitted.as_deref().unwrap_or_default()
+    /// Returns whether every file is known to be committed.
+    pub(super) fn is_clean(&self) -> bool {
+        self.uncommitted.as_ref().is_some_and(Vec::is_empty)
     }
 
     /// The last commits, each with the file that comes first in it.

@@ -1,14 +1,20 @@
-//! Reads each file of the code once: its length, what it is for, and what it imports.
+//! Reads each file of the code once: its length, what it is for, and what it imports. Finds the files that most import.
 
 use super::{
     documents::Documents,
+    evidence::{Answer, Fact},
     files::{THREADS, is_code, text_and_lines},
     graph::Names,
     places::{self, Described},
 };
-use openagents_core::{budget::Budget, parallel, text::is_listed, workspace::Workspace};
+use openagents_core::{
+    budget::Budget, parallel, text::is_listed, update::Finding, visible::code_span, workspace::Workspace,
+};
 use regex::{Captures, Regex};
-use std::{path::Path, sync::LazyLock};
+use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+
+/// Maximum files in an answer.
+const CENTRAL: usize = 7;
 
 /// Maximum number of files that are read; those nearest to the root come first.
 const FILES: usize = 6_000;
@@ -121,6 +127,42 @@ impl Code {
         });
         Self { files: files.collect(), truncated: all > FILES || budget.spent() }
     }
+}
+
+/// Returns the files by how many others import them, most first.
+pub(super) fn most_imported(code: &Code) -> Vec<(usize, usize)> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for target in code.files.iter().flat_map(|file| &file.imports) {
+        *counts.entry(*target).or_default() += 1;
+    }
+    let mut most: Vec<(usize, usize)> = counts.into_iter().collect();
+    let path = |at: usize| code.files[at].place.path.as_str();
+    most.sort_by(|(one, by), (other, others)| others.cmp(by).then_with(|| path(*one).cmp(path(*other))));
+    most
+}
+
+/// Returns what an import names: of Go a folder.
+pub(super) fn imported_name(path: &str) -> &str {
+    if path.ends_with(".go") {
+        path.rsplit_once('/').map_or(path, |(folder, _)| &path[..=folder.len()])
+    } else {
+        path
+    }
+}
+
+/// Answers with the files that most others import.
+pub(super) fn central(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
+    let code = Code::read(workspace, documents, budget);
+    let all = documents.paths.iter().filter(|path| is_code(path)).count();
+    let mut answer = Answer::default();
+    for (at, by) in most_imported(&code).into_iter().take(CENTRAL) {
+        let by = format!("imported by {by} of {all} files");
+        let place = &code.files[at].place;
+        let fact = Fact::new(format!("`{}`: {by}", code_span(imported_name(&place.path))));
+        answer.facts.push(fact.within(&place.file, place.start, place.end));
+        answer.show(Finding { why: by, ..places::finding(workspace, place) });
+    }
+    answer
 }
 
 #[cfg(test)]

@@ -1,17 +1,13 @@
 //! Which file imports which: imports are read as text and resolved by the names of files.
 
 use super::{
-    code::Code,
     documents::{Documents, Passage},
-    evidence::{Answer, Fact},
-    files::{is_code, language_of},
-    places,
+    files::language_of,
     sources::Source,
 };
-use openagents_core::{budget::Budget, update::Finding, visible::code_span, workspace::Workspace};
 use regex::Regex;
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     sync::LazyLock,
 };
 
@@ -26,8 +22,6 @@ const PACKAGE: usize = 500;
 /// Maximum paths of one import of Rust, and nesting of its braces.
 const BRANCHES: usize = 200;
 const NESTING: usize = 8;
-/// Maximum files in an answer.
-const CENTRAL: usize = 7;
 
 /// Groups of [`IMPORT`]: the file of an `#include`, and a line of a list of Go.
 const INCLUDE: usize = 6;
@@ -429,42 +423,6 @@ fn parts(written: &str, extension: &str) -> Vec<String> {
     };
     let parts = written.split(separators).filter(|part| !part.is_empty() && *part != "." && *part != "..");
     parts.map(str::to_lowercase).collect()
-}
-
-/// Returns the files by how many others import them, most first.
-pub(super) fn most_imported(code: &Code) -> Vec<(usize, usize)> {
-    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
-    for target in code.files.iter().flat_map(|file| &file.imports) {
-        *counts.entry(*target).or_default() += 1;
-    }
-    let mut most: Vec<(usize, usize)> = counts.into_iter().collect();
-    let path = |at: usize| code.files[at].place.path.as_str();
-    most.sort_by(|(one, by), (other, others)| others.cmp(by).then_with(|| path(*one).cmp(path(*other))));
-    most
-}
-
-/// Returns what an import names: of Go a folder.
-pub(super) fn imported_name(path: &str) -> &str {
-    if path.ends_with(".go") {
-        path.rsplit_once('/').map_or(path, |(folder, _)| &path[..=folder.len()])
-    } else {
-        path
-    }
-}
-
-/// Answers with the files that most others import.
-pub(super) fn central(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
-    let code = Code::read(workspace, documents, budget);
-    let all = documents.paths.iter().filter(|path| is_code(path)).count();
-    let mut answer = Answer::default();
-    for (at, by) in most_imported(&code).into_iter().take(CENTRAL) {
-        let by = format!("imported by {by} of {all} files");
-        let place = &code.files[at].place;
-        let fact = Fact::new(format!("`{}`: {by}", code_span(imported_name(&place.path))));
-        answer.facts.push(fact.within(&place.file, place.start, place.end));
-        answer.show(Finding { why: by, ..places::finding(workspace, place) });
-    }
-    answer
 }
 
 #[cfg(test)]

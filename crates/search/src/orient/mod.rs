@@ -23,8 +23,11 @@ mod topics;
 
 pub use overview::overview;
 
+use changes::Changes;
 use documents::Documents;
+use evidence::{Answer, Fact};
 use openagents_core::{budget::Budget, update::Finding, workspace::Workspace};
+use openagents_transcripts::history::History;
 use topics::Topic;
 
 /// An answer to a question about the project.
@@ -36,11 +39,18 @@ pub(crate) struct Orientation {
     pub(crate) findings: Vec<Finding>,
     /// The subject is a part of the code, so what a search finds may answer as well.
     pub(crate) is_about_code: bool,
+    /// The answer is complete: what a search finds has nothing to do with it.
+    pub(crate) is_complete: bool,
     pub(crate) truncated: bool,
 }
 
 /// Answers a question about the project; `None` for one about its code, and if nothing says so. Blocks.
-pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> Option<Orientation> {
+pub(crate) fn answer(
+    workspace: &Workspace,
+    history: Option<&History>,
+    question: &str,
+    budget: &Budget,
+) -> Option<Orientation> {
     let asked = topics::classify(question)?;
     let documents = Documents::read(workspace, budget);
     let ranked = || rank::rank(&documents.passages, &asked, budget);
@@ -50,7 +60,7 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
         Topic::Size => facts::size(workspace, &documents, budget),
         Topic::Licence => facts::licence(&documents),
         Topic::Dependencies => facts::dependencies(&documents),
-        Topic::Central => graph::central(workspace, &documents, budget),
+        Topic::Central => code::central(workspace, &documents, budget),
         Topic::Entry => entry::entry(workspace, &documents, budget),
         Topic::Release => facts::version(&documents, &ranked(), &asked),
         Topic::Ci => facts::ci(&documents),
@@ -61,6 +71,9 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
             let described = places::describe(workspace, &documents.paths, budget);
             let guides = if asked.topic == Topic::Extend { ranked() } else { Vec::new() };
             places::answer(workspace, &described, &guides, &asked)
+        }
+        Topic::Changes | Topic::People | Topic::Next => {
+            work(workspace, history, question, &documents, asked.topic, budget)
         }
         Topic::Documentation => {
             places::answer(workspace, &places::of_documents(&documents.passages), &[], &asked)
@@ -81,6 +94,53 @@ pub(crate) fn answer(workspace: &Workspace, question: &str, budget: &Budget) -> 
         lead: answer.lead(),
         findings: answer.findings,
         is_about_code: matches!(asked.topic, Topic::Layout | Topic::Configuration | Topic::Extend),
+        is_complete: matches!(asked.topic, Topic::Changes | Topic::People | Topic::Next),
         truncated: documents.truncated || budget.spent(),
     })
+}
+
+/// Answers a question about the work on the project, from git and past sessions.
+fn work(
+    workspace: &Workspace,
+    history: Option<&History>,
+    question: &str,
+    documents: &Documents,
+    topic: Topic,
+    budget: &Budget,
+) -> Answer {
+    let changes = Changes::read(workspace, &documents.paths, budget).unwrap_or_default();
+    let facts = match topic {
+        Topic::People => match named_place(question, &documents.paths) {
+            Some(path) => changes.who(&path),
+            None => changes.people(),
+        },
+        Topic::Next => {
+            let sessions = history.map(|history| sessions::recent(workspace, history, budget));
+            let sessions = sessions.unwrap_or_default();
+            let is_nothing = changes.is_clean() && sessions.is_empty();
+            let nothing = is_nothing.then(|| {
+                Fact::new("Nothing is open: all files are committed, and there are no past sessions.")
+            });
+            changes.uncommitted_facts().into_iter().chain(sessions).chain(nothing).collect()
+        }
+        _ => changes.last().chain(changes.most_changed()).collect(),
+    };
+    Answer { facts, findings: Vec::new() }
+}
+
+/// Returns the file, or the folder with a `/` at its end, that a question names.
+fn named_place(question: &str, paths: &[String]) -> Option<String> {
+    let words =
+        question.split_whitespace().map(|word| word.trim_matches(['?', '`', '"', '\'', ',', '.', ':']));
+    let named = |word: &str| {
+        let word = word.trim_end_matches('/');
+        let is_named = |path: &str| path == word || path.ends_with(&format!("/{word}"));
+        let file = || paths.iter().find(|path| is_named(path)).cloned();
+        let folder = || {
+            let ends = paths.iter().flat_map(|path| path.match_indices('/').map(|(end, _)| &path[..end]));
+            ends.into_iter().find(|folder| is_named(folder)).map(|folder| format!("{folder}/"))
+        };
+        file().or_else(folder)
+    };
+    words.filter(|word| word.contains(['/', '.']) || word.len() > 3).find_map(named)
 }

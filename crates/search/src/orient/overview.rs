@@ -2,14 +2,13 @@
 
 use super::{
     changes::Changes,
-    code::{Code, CodeFile},
+    code::{Code, CodeFile, imported_name, most_imported},
     commands,
     documents::Documents,
     entry,
     evidence::{Answer, Fact},
     facts,
     files::language_of,
-    graph::{imported_name, most_imported},
     how_to, map,
     places::Folders,
     rank, sessions,
@@ -27,8 +26,9 @@ use std::{
     time::Duration,
 };
 
-/// Time limits: of all, and of reading the code.
+/// Time limits: of all, of reading git's files, and of reading the code.
 const TIME: Duration = Duration::from_millis(1_500);
+const GIT: Duration = Duration::from_millis(400);
 const CODE: Duration = Duration::from_millis(900);
 
 /// Maximum facts of each kind.
@@ -59,7 +59,7 @@ const COMMANDS: [(&str, &str, usize); 5] = [
 pub fn overview(workspace: &Workspace, history: Option<&History>, budget: &Budget) -> Overview {
     let budget = &budget.sooner(TIME);
     let documents = Documents::read(workspace, budget);
-    let changes = Changes::read(workspace, &documents.paths, budget);
+    let changes = Changes::read(workspace, &documents.paths, &budget.sooner(GIT));
     let sessions = history.map(|history| sessions::recent(workspace, history, budget)).unwrap_or_default();
     // The commands are looked up afterwards.
     let code = Code::read(workspace, &documents, &budget.sooner(CODE));
@@ -78,7 +78,8 @@ pub fn overview(workspace: &Workspace, history: Option<&History>, budget: &Budge
         (!facts.is_empty()).then_some(OverviewBlock { topic, facts })
     };
     let truncated = documents.truncated || code.truncated || budget.spent();
-    let questions = questions(&code, &map);
+    let has_tests = blocks[1].1.iter().any(|fact| fact.statement().starts_with("Test one:"));
+    let questions = questions(&code, &map, has_tests);
     Overview { blocks: blocks.into_iter().filter_map(block).collect(), map, questions, truncated }
 }
 
@@ -282,7 +283,7 @@ fn kinds(code: &Code) -> impl Iterator<Item = Kind> {
 
 /// Returns questions that the workspace answers: about its largest folder, the most common kind of file, the file that is
 /// imported most, and one test.
-fn questions(code: &Code, map: &CodeMap) -> Vec<String> {
+fn questions(code: &Code, map: &CodeMap, has_tests: bool) -> Vec<String> {
     let folders = map.nodes.iter().filter(|node| node.parent.is_none() && node.path.ends_with('/'));
     let largest =
         folders.max_by_key(|node| node.lines).map(|node| format!("What is in `{}`?", code_span(&node.path)));
@@ -290,6 +291,6 @@ fn questions(code: &Code, map: &CodeMap) -> Vec<String> {
         .first()
         .map(|(at, _)| format!("What is `{}` for?", code_span(imported_name(&code.files[*at].place.path))));
     let kind = kinds(code).next().map(|kind| format!("Where would I add a new `{}`?", code_span(&kind.base)));
-    let tests = (!code.files.is_empty()).then(|| "How do I run a single test?".to_owned());
+    let tests = has_tests.then(|| "How do I run a single test?".to_owned());
     largest.into_iter().chain(kind).chain(central).chain(tests).take(QUESTIONS).collect()
 }

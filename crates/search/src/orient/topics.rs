@@ -38,6 +38,12 @@ pub(super) enum Topic {
     Release,
     Licence,
     Dependencies,
+    /// The last commits.
+    Changes,
+    /// Who works where.
+    People,
+    /// What is not finished.
+    Next,
 }
 
 /// A recognised question.
@@ -299,6 +305,25 @@ const FOREIGN: &[(&str, &str)] = &[
     ("実行|运行|執行|运行", "run"),
 ];
 
+/// Whole questions about the work on a project, in six languages.
+const WORK: &[(Topic, &str)] = &[
+    (
+        Topic::Next,
+        r"what (?:should|can|could|do) (?:i|we) (?:do|work on|tackle|start with)(?: next)?$|what(?:'s| is) next$|what (?:is|was|'s) (?:still |left )*(?:open|unfinished|left to do|left)$|open ends|where did (?:i|we) (?:leave|stop)|(?:was|woran) (?:soll|kann) ich als nächstes|was ist (?:noch )?offen|qué (?:debería|puedo) hacer (?:ahora|después)|qué queda (?:pendiente|abierto)|que (?:devrais|dois)-je faire|que reste-t-il|次に何を|接下来.*做什么|下一步",
+    ),
+    (
+        Topic::People,
+        r"^who (?:knows|wrote|writes|changed|changes|works on|worked on|maintains|owns|touched)\b|^wer (?:kennt|schrieb|hat|arbeitet|pflegt)\b|^quién (?:conoce|escribió|mantiene|cambió)|^qui (?:connaît|a écrit|maintient|a changé)|誰が.*(?:詳しい|書いた|変更)|谁.*(?:熟悉|写的|维护|修改)",
+    ),
+    (
+        Topic::Changes,
+        r"^what (?:has |was |is )?(?:changed|new)(?: here| in (?:this|the) (?:project|repository|repo|code))?(?: lately| recently| last| since .*)?$|(?:recent|last|latest) (?:changes|commits)$|was hat sich (?:zuletzt |kürzlich )?geändert|letzte (?:änderungen|commits)|qué ha cambiado|últimos (?:cambios|commits)|qu'est-ce qui a changé|derniers (?:changements|commits)|最近の変更|最近(?:有什么)?(?:改动|变化|修改)",
+    ),
+];
+static WORK_PATTERNS: LazyLock<Vec<(Topic, Regex)>> = LazyLock::new(|| {
+    WORK.iter().filter_map(|(topic, pattern)| Some((*topic, Regex::new(pattern).ok()?))).collect()
+});
+
 /// Returns what a question about the project asks; `None` for a question that is, or may be, about its code.
 pub(super) fn classify(question: &str) -> Option<Asked> {
     let plain = question
@@ -307,6 +332,9 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         .trim_start_matches(['¿', '¡'])
         .to_lowercase();
     let plain = IN_SHORT.as_ref().map_or(plain.clone(), |short| short.replace(&plain, "").into_owned());
+    if let Some((topic, _)) = WORK_PATTERNS.iter().find(|(_, pattern)| pattern.is_match(&plain)) {
+        return Some(Asked::about(*topic));
+    }
     let language = Language::detect(question);
     let Spoken { words, names, unknown } = english(&plain, language);
     let has = |list: &str| words.iter().any(|word| is_listed(word, list));
@@ -546,6 +574,11 @@ mod tests {
             ("Is the formatting checked, and with which command?", Topic::Lint),
             ("Where does the program start?", Topic::Entry),
             ("Wo startet das Programm?", Topic::Entry),
+            ("What should I work on next?", Topic::Next),
+            ("Was ist noch offen?", Topic::Next),
+            ("Who knows src/net.rs?", Topic::People),
+            ("What changed recently?", Topic::Changes),
+            ("Show me the last commits", Topic::Changes),
             ("Which modules do most of the others import?", Topic::Central),
             ("Where are the command line options defined?", Topic::Configuration),
             ("What does CI run, and on which systems?", Topic::Ci),

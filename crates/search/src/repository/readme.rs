@@ -138,8 +138,9 @@ impl Block {
         let text = self.text();
         let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
         let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
+        let least = if text.ends_with('.') { 2 } else { 3 };
         let is_menu = text.chars().filter(|c| matches!(c, '•' | '·' | '|')).count() > 1;
-        self.nested == 0 && !directive && !is_menu && words.count() >= 3 && self.linked * 2 < text.len()
+        self.nested == 0 && !directive && !is_menu && words.count() >= least && self.linked * 2 < text.len()
     }
 }
 
