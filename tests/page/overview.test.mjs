@@ -12,16 +12,20 @@ import { browser, server } from './stage.mjs';
 const FILES = {
   'README.md': '# lighthouse\n\nLighthouse tells ships where the coast is.\n\n```sh\nmake test\n```\n',
   Makefile: 'test:\n\tnpm test\n\nbuild:\n\tnpm run build\n',
-  'src/main.ts': "// The program: lights the lamp.\nimport { light } from './lamp/light';\nimport { turn } from './lens/turn';\nlight(turn());\n",
-  'src/lamp/light.ts': "// Lights the lamp at dusk.\nimport { dusk } from '../clock/dusk';\nexport const light = (angle: number) => dusk() + angle;\n",
+  'src/main.ts':
+    "// The program: lights the lamp.\nimport { light } from './lamp/light';\nimport { turn } from './lens/turn';\nlight(turn());\n",
+  'src/lamp/light.ts':
+    "// Lights the lamp at dusk.\nimport { dusk } from '../clock/dusk';\nexport const light = (angle: number) => dusk() + angle;\n",
   'src/lamp/oil.ts': '// Counts the oil that is left.\nexport const oil = 12;\n',
-  'src/lens/turn.ts': "// Turns the lens.\nimport { dusk } from '../clock/dusk';\nexport const turn = () => dusk() * Number(process.env.LENS_SPEED);\n",
+  'src/lens/turn.ts':
+    "// Turns the lens.\nimport { dusk } from '../clock/dusk';\nexport const turn = () => dusk() * Number(process.env.LENS_SPEED);\n",
   'src/lens/clean.ts': '// Cleans the lens.\nexport const clean = true;\n',
   'src/bell/bell.ts': '// Rings in fog.\nexport const bell = 1;\n',
   'src/bell/rope.ts': '// The rope of the bell.\nexport const rope = 1;\n',
   'src/stairs/up.ts': '// Leads up.\nexport const up = 1;\n',
   'src/stairs/down.ts': '// Leads down.\nexport const down = 1;\n',
-  'src/clock/dusk.ts': "// Knows when the sun sets.\nimport { noon } from './noon';\nexport const dusk = () => noon + 6;\n",
+  'src/clock/dusk.ts':
+    "// Knows when the sun sets.\nimport { noon } from './noon';\nexport const dusk = () => noon + 6;\n",
   'src/clock/noon.ts': '// Knows when the sun is highest.\nexport const noon = 12;\n',
 };
 

@@ -354,6 +354,47 @@ mod tests {
     }
 
     #[test]
+    fn git_folder_refuses_what_leads_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let repository = |name: &str| {
+            let git = base.join(name).join(".git");
+            write(git.join("HEAD"), "ref: refs/heads/main\n");
+            write(git.join("config"), "");
+            for inner in ["objects/pack", "objects/info", "refs/heads"] {
+                fs::create_dir_all(git.join(inner)).unwrap();
+            }
+            git
+        };
+        let secret = repository("secret");
+        assert_eq!(git_folder(&base.join("secret")), Some(secret.clone()));
+        assert_eq!(git_folder(&base.join("secret/.git")), None);
+
+        write(repository("common").join("commondir"), &secret.display().to_string());
+        write(
+            repository("alternates").join("objects/info/alternates"),
+            &secret.join("objects").display().to_string(),
+        );
+        let linked = repository("objects");
+        fs::remove_dir_all(linked.join("objects")).unwrap();
+        std::os::unix::fs::symlink(secret.join("objects"), linked.join("objects")).unwrap();
+        let packs = repository("packs").join("objects/pack/pack-1.pack");
+        std::os::unix::fs::symlink(secret.join("objects/pack/pack-1.pack"), packs).unwrap();
+        let head = repository("head").join("HEAD");
+        fs::remove_file(&head).unwrap();
+        std::os::unix::fs::symlink(secret.join("HEAD"), &head).unwrap();
+        write(base.join("file/.git"), &format!("gitdir: {}\n", secret.display()));
+        for name in ["common", "alternates", "objects", "packs", "head", "file"] {
+            assert_eq!(git_folder(&base.join(name)), None, "{name}");
+        }
+
+        write(secret.join("worktrees/side/gitdir"), &base.join("side/.git").display().to_string());
+        write(secret.join("worktrees/side/commondir"), "../..\n");
+        write(base.join("side/.git"), &format!("gitdir: {}\n", secret.join("worktrees/side").display()));
+        assert_eq!(git_folder(&base.join("side")), Some(secret.join("worktrees/side")));
+    }
+
+    #[test]
     fn scope_holds_workspace_and_worktrees() {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();

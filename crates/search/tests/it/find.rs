@@ -8,9 +8,9 @@ use openagents_transcripts::history::History;
 use std::path::Path;
 
 /// Paths and texts.
-type Files = [(&'static str, &'static str)];
+pub(crate) type Files = [(&'static str, &'static str)];
 
-fn tree(files: &Files) -> tempfile::TempDir {
+pub(crate) fn tree(files: &Files) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (path, text) in files {
         let path = folder.path().join(path);
@@ -20,7 +20,7 @@ fn tree(files: &Files) -> tempfile::TempDir {
     folder
 }
 
-fn ask(folder: &Path, question: &str) -> Findings {
+pub(crate) fn ask(folder: &Path, question: &str) -> Findings {
     let workspace = Workspace::open_for(folder, None).unwrap();
     let sources = Sources { workspace: &workspace, history: None };
     find(&sources, question, &Budget::within(TIME, &CancellationToken::new()))

@@ -1,4 +1,5 @@
 //! Integration tests.
 
 mod find;
+mod overview;
 mod recall;
