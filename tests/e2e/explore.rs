@@ -86,6 +86,7 @@ fn explore_json_ends_with_final_update() -> Result<()> {
         "intent",
         "message",
         "ops",
+        "overview",
         "plan_id",
         "repository",
         "session_id",
