@@ -129,9 +129,12 @@ fn mcp_finds_code() -> Result<()> {
     let env = env()?;
     let mut agent = Agent::start(&env, &[])?;
     let tools = agent.tools()?;
-    assert_eq!(names(&tools), ["find"]);
+    assert_eq!(names(&tools), ["overview", "find"]);
     assert_eq!(tools[0]["annotations"]["readOnlyHint"], true);
-    assert_eq!(tools[0]["inputSchema"]["required"], json!(["question"]));
+    assert_eq!(tools[1]["inputSchema"]["required"], json!(["question"]));
+    let (overview, reply) = agent.answer("overview", json!({}))?;
+    assert!(overview["blocks"].as_array().is_some_and(|blocks| !blocks.is_empty()), "{overview}");
+    assert!(reply.starts_with("**What it is**"), "{reply}");
     let (found, reply) = agent.answer("find", json!({"question": "Where are redirects followed?"}))?;
     let first = &found["findings"][0];
     assert_eq!((&first["path"], &first["symbol"]), (&json!("src/redirect.rs"), &json!("follow_redirects")));
@@ -163,7 +166,7 @@ fn mcp_without_history_reaches_no_session() -> Result<()> {
 fn mcp_offers_history_only_when_switched_on() -> Result<()> {
     let env = env()?;
     let mut agent = Agent::start(&env, &["--history"])?;
-    assert_eq!(names(&agent.tools()?), ["find"]);
+    assert_eq!(names(&agent.tools()?), ["overview", "find"]);
     let refused = agent.call("session_read", json!({"session_id": OURS}))?;
     assert!(
         refused["error"]["message"].as_str().is_some_and(|it| it.starts_with("no such tool")),
@@ -177,7 +180,7 @@ fn mcp_offers_history_only_when_switched_on() -> Result<()> {
     let (read, _) = agent.answer("session_read", json!({"session_id": OURS}))?;
     assert_eq!(read["events"][0]["content"], "Tune the marimba");
     assert!(switch("--deny")?.status.success());
-    assert_eq!(names(&agent.tools()?), ["find"]);
+    assert_eq!(names(&agent.tools()?), ["overview", "find"]);
     assert!(agent.call("session_read", json!({"session_id": OURS}))?["error"].is_object());
     agent.end()
 }
