@@ -128,7 +128,9 @@ impl Run<'_> {
         let overview = match stage.wait(self.cancel, silence) {
             Ok(overview) => overview,
             Err(lost) => {
-                tracing::warn!(%lost, "no overview");
+                if lost != Lost::Cancelled {
+                    tracing::warn!(%lost, "no overview");
+                }
                 return None;
             }
         };
