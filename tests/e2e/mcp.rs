@@ -154,7 +154,7 @@ fn mcp_without_history_reaches_no_session() -> Result<()> {
     for tool in ["sessions_search", "session_read", "session.read", "fs.list_dir"] {
         let refused = agent.call(tool, json!({"pattern": "marimba", "sessionId": OURS}))?;
         let message = refused["error"]["message"].as_str().context("an error")?;
-        assert_eq!(message, format!("no such tool: {tool} (there are: find)"));
+        assert_eq!(message, format!("no such tool: {tool} (there are: overview, find)"));
     }
     let (found, reply) = agent.answer("find", json!({"question": "What did Codex do about the marimba?"}))?;
     assert!(!format!("{found}{reply}").contains(OURS), "{found}");
