@@ -14,7 +14,7 @@ async function stage() {
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  played.follow(tab.page);
+  await played.follow(tab.page);
   return { tab, page: tab.page, played };
 }
 

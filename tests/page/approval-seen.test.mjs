@@ -101,7 +101,7 @@ class Stage {
     await tab.live();
     await tab.explore();
     await tab.atRest();
-    stage.played.follow(tab.page);
+    await stage.played.follow(tab.page);
     stage.played.answers['_openagents/approvals/answer'] = ({ optionId, message }) => {
       stage.played.update(
         approval(stage.id, {

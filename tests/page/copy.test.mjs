@@ -46,7 +46,7 @@ async function stage(options) {
   await tab.page.goto(server.address);
   await tab.live();
   await tab.explore();
-  played.follow(tab.page);
+  await played.follow(tab.page);
   return { tab, page: tab.page, played };
 }
 

@@ -29,7 +29,7 @@ async function played(options) {
   await tab.page.goto(server.address);
   await tab.live();
   await tab.explore();
-  session.follow(tab.page);
+  await session.follow(tab.page);
   return { tab, page: tab.page, played: session };
 }
 

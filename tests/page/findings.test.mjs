@@ -89,9 +89,7 @@ async function stage(options) {
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  // The summary is shown from its beginning.
-  await tab.page.getByRole('button', { name: 'Latest' }).click();
-  played.follow(tab.page);
+  await played.follow(tab.page);
   return { tab, page: tab.page, played, cards: tab.page.locator('[data-finding]') };
 }
 
@@ -326,7 +324,7 @@ test('on another machine there is no editor, and without the prompt scope no age
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  played.follow(tab.page);
+  await played.follow(tab.page);
   find(played, FOUND);
   const first = tab.page.locator('[data-finding]').first();
   await first.getByRole('button', { name: 'Open in editor' }).waitFor();

@@ -16,7 +16,7 @@ test('titles, paths and commands hide and reorder nothing, in rows, cards and qu
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  played.follow(page);
+  await played.follow(page);
   const path = `${fixture.workspace}/${HIDDEN}.rs`;
   const terminal = {
     type: 'terminal',

@@ -107,7 +107,7 @@ test('an output that was shortened in transit is loaded in full', async () => {
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  played.follow(tab.page);
+  await played.follow(tab.page);
   played.update(asked('List the files'));
   played.update(
     call('list', {

@@ -83,7 +83,7 @@ test('a pending approval of a hidden page is notified, opens its session on clic
   await page.waitForFunction(() => navigator.serviceWorker.controller?.state === 'activated');
   await tab.explore();
   await tab.atRest();
-  played.follow(page);
+  await played.follow(page);
   const looks = (state) =>
     page.evaluate((state) => {
       Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });

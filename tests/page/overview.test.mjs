@@ -87,7 +87,7 @@ test('a repository is described with its places, and its map unfolds', async () 
   assert.equal(await map.getByRole('button', { name: /dusk\.ts/ }).count(), 0);
 
   const questions = page.getByRole('group', { name: 'Follow-ups' }).getByRole('button', { name: /\?$/ });
-  assert.equal(await questions.count(), 3);
+  assert.equal(await questions.count(), 2);
   await questions.filter({ hasText: 'src/' }).first().click();
   await tab.atRest();
   await page.getByLabel('Findings').first().waitFor();

@@ -111,8 +111,12 @@ export class Played {
   }
 
   /** The session that the page shows. */
-  follow(page) {
+  async follow(page) {
     this.session = decodeURIComponent(new URL(page.url()).hash.replace('#session=', ''));
+    // A tall summary is shown from its beginning; what is played comes after it.
+    await page.locator('.timeline > .scroll').evaluate((scroller) => {
+      scroller.scrollTop = scroller.scrollHeight;
+    });
   }
 
   /** Appends to the session's log, `ms` after the previous update. */

@@ -92,7 +92,7 @@ test('a long log arrives as a snapshot: the shown state stays until it is comple
   await tab.live();
   await tab.explore();
   await tab.atRest();
-  played.follow(page);
+  await played.follow(page);
   const session = played.session;
   played.answers['_openagents/attach'] = () => ({
     sessionId: session,
