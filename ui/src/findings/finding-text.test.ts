@@ -72,7 +72,7 @@ describe('excerpts', () => {
     expect([shown[0]?.number, shown.length]).toEqual([10, count]);
   });
 
-  test('lines that are left out have no number', () => {
+  test('omitted lines have no number', () => {
     const gapped = { ...file('fn a() {\n…\n  x', 40), lines: [10, 0, 30] };
     expect(linesOf(gapped).map(({ number }) => number)).toEqual([10, null, 30]);
   });

@@ -56,7 +56,7 @@ export function linesOf(finding: Finding): Line[] {
   const numbers = finding.lines ?? [];
   const lines = finding.excerpt.replace(/\r?\n$/, '').split(/\r?\n/);
   const numberOf = (at: number) => (numbers.length === 0 ? finding.start + at : numbers[at]);
-  // 0 stands for lines that are left out.
+  // 0 marks omitted lines.
   return lines.map((text, at) => ({ number: (numbered && numberOf(at)) || null, text }));
 }
 

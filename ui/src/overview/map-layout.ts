@@ -91,7 +91,7 @@ interface Item {
   width: number;
 }
 
-/** Fills rows with boxes that are wider the more lines they have. An unfolded one has a row of its own. */
+/** Fills rows with boxes; more lines make a box wider. An unfolded box has a row to itself. */
 function rows(items: { node: MapNode; at: number }[], room: number, most: number, unfolded: number): Item[][] {
   const rows: Item[][] = [];
   let left = 0;

@@ -21,7 +21,7 @@ pub struct Finding {
     /// The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
     /// what was sought.
     pub excerpt: String,
-    /// The number of each line of the excerpt; 0 for a line that stands for others. Empty if they run from `start`.
+    /// The number of each line of the excerpt; 0 where lines are omitted. Empty if they run from `start`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<u64>,
     /// Enclosing definition, or title of the session.
@@ -135,7 +135,7 @@ impl Finding {
         format!("`{}`{}: {}", self.citation(), escaped(&symbol), escaped(&one_line(&self.why)))
     }
 
-    /// Returns the lines of the excerpt with their numbers; 0 for a line that stands for others.
+    /// Returns the lines of the excerpt with their numbers; 0 where lines are omitted.
     pub fn numbered(&self) -> impl Iterator<Item = (u64, &str)> {
         let number = |at: usize| match self.lines.is_empty() {
             true => self.start + at as u64,

@@ -16,10 +16,10 @@ const BEFORE: usize = 3;
 /// Lines after a signature in which the best one is shown without a gap.
 const NEAR: usize = 10;
 
-/// Stands for the lines that are left out.
+/// Shown in place of omitted lines.
 const GAP: &str = "…";
 
-/// Text of an excerpt, with the number of each line, from 1; 0 for a gap.
+/// Text of an excerpt, with the number of each line, from 1; 0 where lines are omitted.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     pub(super) text: String,
@@ -34,21 +34,17 @@ impl Excerpt {
         let best = chunk.best_lines.iter().find(|at| lines.get(**at).is_some_and(|line| !is_prologue(line)));
         let best = best.or(chunk.best_lines.first()).map_or(start, |at| (*at).clamp(start, end));
         let mut shown: Vec<Option<usize>> = Vec::new();
+        let signature = signature_end(lines, chunk.head);
         let from = if chunk.symbol.is_empty() {
             begin(lines, best, start)
-        } else if chunk.head <= best && best <= chunk.head + NEAR {
+        } else if best < chunk.head {
+            // In the comment above the symbol.
+            best
+        } else if best <= chunk.head + NEAR {
             above(lines, chunk.head)
         } else {
-            let signature = signature_end(lines, chunk.head);
-            shown.extend((chunk.head..=signature).map(Some));
-            // What was sought may be in the comment above the symbol.
-            let from = if best < chunk.head { best } else { best.saturating_sub(BEFORE).max(signature + 1) };
-            if best < chunk.head {
-                shown.clear();
-            } else if from > signature + 1 {
-                shown.push(None);
-            }
-            from
+            shown.extend((chunk.head..=signature).map(Some).chain([None]));
+            (best - BEFORE).max(signature + 1)
         };
         let room = LINES.saturating_sub(shown.len());
         let last = end.max(chunk.head.min(lines.len().saturating_sub(1)));
@@ -132,7 +128,7 @@ pub(super) fn about(lines: &[&str], head: usize) -> Option<String> {
 /// Returns the last line of the signature that begins at `head`.
 fn signature_end(lines: &[&str], head: usize) -> usize {
     let ends = |line: &&str| line.trim_end().ends_with(['{', ':', ';', '}']) || line.trim() == "{";
-    let length = lines[head..].iter().take(SIGNATURE).position(ends).unwrap_or(0);
+    let length = lines.iter().skip(head).take(SIGNATURE).position(ends).unwrap_or(0);
     head + length
 }
 

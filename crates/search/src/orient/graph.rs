@@ -387,7 +387,7 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
     let mut packages = HashSet::new();
     for (at, path) in paths.iter().enumerate() {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // An import of Go names a folder, for which its first file stands.
+        // An import of Go names a folder, represented by its first file.
         if name.ends_with(".go") && !packages.insert(folder) {
             continue;
         }
@@ -407,7 +407,7 @@ fn names(paths: &[&str]) -> HashMap<String, Vec<usize>> {
     by_name
 }
 
-/// Returns whether a file stands for its folder.
+/// Returns whether a file represents its folder.
 fn is_index(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.ends_with(".go")

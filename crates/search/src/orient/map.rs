@@ -65,9 +65,9 @@ pub(super) fn map(code: &Code, folders: &Folders<'_>, budget: &Budget) -> CodeMa
                 .zip(&layers.layers)
                 .map(|(part, layer)| part.node(*layer, Some(index), describe(part))),
         );
-        map.edges.extend(layers.edges.into_iter().map(|edge| edge.at(|end| first + end)));
+        map.edges.extend(layers.edges.into_iter().map(|edge| renumbered(edge, |end| first + end)));
     }
-    map.edges.extend(layers.edges.into_iter().map(|edge| edge.at(|end| positions[end as usize])));
+    map.edges.extend(layers.edges.into_iter().map(|edge| renumbered(edge, |end| positions[end as usize])));
     map.edges.sort_by_key(|edge| (std::cmp::Reverse(edge.imports), edge.from, edge.to));
     map.omitted = omitted as u32;
     map
@@ -155,40 +155,31 @@ fn split(code: &Code, folder: &str, files: Vec<usize>) -> Vec<Part> {
             _ => Part { path: part.to_owned(), is_folder, files, lines },
         }
     };
-    let mut parts: Vec<Part> = parts.into_iter().map(part).collect();
-    parts.sort_by(|one, other| other.lines.cmp(&one.lines).then_with(|| one.path.cmp(&other.path)));
-    parts
+    parts.into_iter().map(part).collect()
 }
 
 /// Keeps the `most` largest parts, and returns the number of the others.
 fn cut(parts: &mut Vec<Part>, most: usize) -> usize {
-    parts.sort_by(|one, other| other.lines.cmp(&one.lines).then_with(|| one.path.cmp(&other.path)));
+    parts.sort_by(by_size);
     let omitted = parts.len().saturating_sub(most);
     parts.truncate(most);
     omitted
+}
+
+fn by_size(one: &Part, other: &Part) -> std::cmp::Ordering {
+    other.lines.cmp(&one.lines).then_with(|| one.path.cmp(&other.path))
 }
 
 /// The layers of some parts, from the top, and the imports between them, by index.
 #[derive(Debug, Default)]
 struct Layers {
     layers: Vec<u32>,
-    edges: Vec<Edge>,
+    edges: Vec<MapEdge>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Edge {
-    from: u32,
-    to: u32,
-    imports: u32,
-    is_circular: bool,
-    is_implied: bool,
-}
-
-impl Edge {
-    fn at(self, index: impl Fn(u32) -> u32) -> MapEdge {
-        let Self { from, to, imports, is_circular, is_implied } = self;
-        MapEdge { from: index(from), to: index(to), imports, is_circular, is_implied }
-    }
+/// Returns an edge between the nodes with other indices.
+fn renumbered(edge: MapEdge, index: impl Fn(u32) -> u32) -> MapEdge {
+    MapEdge { from: index(edge.from), to: index(edge.to), ..edge }
 }
 
 fn layers(code: &Code, parts: &[Part]) -> Layers {
@@ -228,7 +219,7 @@ fn layers(code: &Code, parts: &[Part]) -> Layers {
     for (circle, members) in tarjan_scc(&graph).into_iter().enumerate() {
         members.into_iter().for_each(|node| circle_of[node.index()] = circle);
     }
-    let edges = edges.into_iter().zip(implied).map(|((from, to, imports), is_implied)| Edge {
+    let edges = edges.into_iter().zip(implied).map(|((from, to, imports), is_implied)| MapEdge {
         from: from as u32,
         to: to as u32,
         imports,
