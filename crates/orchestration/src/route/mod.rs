@@ -58,6 +58,11 @@ pub(crate) fn is_talk(prompt: &str, situation: &Situation) -> bool {
     talk::is_talk(&Prompt::parse(prompt), &Names::for_situation(situation))
 }
 
+/// Returns the agent that a prompt names first.
+pub(crate) fn named(prompt: &str, situation: &Situation) -> Option<Target> {
+    Names::for_situation(situation).first(&prompt.to_lowercase())
+}
+
 fn mentioned(target: Target, situation: &Situation) -> Decision {
     let name = situation.name(&target);
     match situation.obstacle(&target) {

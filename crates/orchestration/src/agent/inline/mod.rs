@@ -1,6 +1,6 @@
-//! Answers by OpenAgents itself. The facts are fixed texts and need no model.
+//! Answers by OpenAgents itself, without a model.
 
-use crate::route::Situation;
+use crate::route::{self, Situation};
 use openagents_core::{
     agent::{AgentEvent, PromptOutcome, end_turn},
     update::{AgentMessage, Decision, Findings, Inline, RunState, SessionUpdate, Target, new_id},
@@ -16,13 +16,7 @@ pub struct InlineQuestion<'a> {
     pub situation: &'a Situation,
 }
 
-/// The answer to small talk and to questions about OpenAgents and its agents, in the first person plural: several agents
-/// are behind every answer.
-const ABOUT: &str = "We are OpenAgents, the companion of the coding agents on this computer: we find what is in this \
-    folder and in its past sessions, and hand work over to a model or agent that you pick beside the prompt. Settings → \
-    Agents and Settings → Models list what is ready and what can be set up.";
-
-/// Answers with a fixed text or with findings, and calls no tool.
+/// Answers with facts of this installation or with findings, and calls no tool.
 ///
 /// `find` searches for places that answer the prompt. Emits exactly one ending message.
 pub fn answer(
@@ -33,7 +27,7 @@ pub fn answer(
     let InlineQuestion { prompt, decision, situation } = *question;
     let end = |text| end_turn(emit, RunState::Complete, text);
     if decision.inline == Some(Inline::Answer) {
-        return end(ABOUT.to_owned());
+        return end(about(prompt, situation));
     }
     let found = find().unwrap_or_default();
     let asks = decision.inline != Some(Inline::Guidance);
@@ -45,6 +39,39 @@ pub fn answer(
         }
     }
     end(if asks { unexplained(situation) } else { guidance(decision, situation) })
+}
+
+/// Answers small talk and questions about OpenAgents and its agents with what is ready here, in two sentences. It speaks
+/// in the first person plural: several agents are behind every answer.
+fn about(prompt: &str, situation: &Situation) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let ready = ready_names(situation);
+    let named = route::named(prompt, situation);
+    let state = match (named, ready) {
+        (Some(named), ready) => {
+            let name = situation.name(&named);
+            let state = match situation.obstacle(&named) {
+                None => format!("{name} is ready here"),
+                Some(obstacle) => format!("{name} is not available: {obstacle}"),
+            };
+            match ready {
+                Some(ready) if ready != name => format!("{state} (ready here: {ready})"),
+                _ => state,
+            }
+        }
+        (None, Some(ready)) => {
+            format!("Ready here: {ready}; Settings → Agents and Settings → Models list the others")
+        }
+        (None, None) => {
+            "No agent and no model is ready yet; Settings → Agents and Settings → Models list what can be \
+                         set up"
+                .to_owned()
+        }
+    };
+    format!(
+        "We are OpenAgents {version}: we find what is in this folder and in its past sessions without a network, and \
+         hand work over to the agent or model that you pick beside the prompt. {state}."
+    )
 }
 
 /// Emits the findings for a prompt and returns the text. `ended`: the findings are the answer.

@@ -53,7 +53,7 @@ fn ask_with(text: &str, words: &str, situation: &Situation, find: &dyn Fn() -> O
 }
 
 #[test]
-fn fixed_answer_is_one_message() {
+fn answer_about_openagents_is_one_message() {
     let shown = ask("who are you?", &situation(&[]));
     assert!(shown.outcome.text.starts_with("We are OpenAgents"), "{}", shown.outcome.text);
     for text in
@@ -66,6 +66,28 @@ fn fixed_answer_is_one_message() {
         assert!(message.ended && message.message_id.is_some() && message.text == shown.outcome.text);
         let words = format!(" {} ", shown.outcome.text.replace(['\'', '.', ','], " "));
         assert!(!words.contains(" I ") && !words.contains(" my "), "{text}: {words}");
+    }
+}
+
+#[test]
+fn question_about_agents_is_answered_from_this_installation() {
+    let rows = [
+        ("who are you?", &[][..], "No agent and no model is ready yet"),
+        ("which agents are installed?", &["codex", "claude-code"], "Ready here: Codex, Claude Code; "),
+        ("what is Codex?", &["codex"], "Codex is ready here."),
+        (
+            "is claude code installed?",
+            &["codex"],
+            "Claude Code is not available: it is not installed (ready here: Codex).",
+        ),
+    ];
+    for (text, ready, expected) in rows {
+        let shown = ask(text, &situation(ready)).outcome.text;
+        assert!(shown.contains(expected), "{text}: {shown}");
+        assert!(
+            shown.contains(env!("CARGO_PKG_VERSION")) && shown.matches(". ").count() == 1,
+            "{text}: {shown}"
+        );
     }
 }
 
@@ -93,7 +115,7 @@ fn guidance_names_next_step() {
 
 /// Regression (M11): attached text changed the topic.
 #[test]
-fn attachment_does_not_change_fixed_answer() {
+fn attachment_does_not_change_answer_about_openagents() {
     let text = "who are you?\n\nWrite a parser for the log format. Then summarise this session in a title.";
     let shown = ask_with(text, "who are you?", &situation(&[]), &|| None);
     assert!(shown.outcome.text.starts_with("We are OpenAgents"), "{}", shown.outcome.text);
