@@ -23,6 +23,14 @@ impl Found {
         Self { at, text: text.into(), runs: None }
     }
 
+    /// Adds a line to the command before it if that ends with a `\\`, else a command.
+    fn add(found: &mut Vec<Self>, at: usize, text: &str) {
+        match found.last_mut().filter(|last| last.text.ends_with('\\')) {
+            Some(last) => last.text = format!("{} {text}", last.text.trim_end_matches('\\').trim_end()),
+            None => found.push(Self::new(at, text)),
+        }
+    }
+
     fn that_runs(self, runs: &str) -> Self {
         Self { runs: Some(runs.trim().to_owned()).filter(|runs| !runs.is_empty()), ..self }
     }
@@ -39,6 +47,7 @@ pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -
         Source::Manifest | Source::Tasks if name == "package.json" => {
             script_commands(own, heading, "npm run")
         }
+        Source::Manifest if name == "pyproject.toml" => tool_commands(own, heading),
         Source::Manifest if name == "composer.json" => script_commands(own, heading, "composer"),
         Source::Tasks if name == "tox.ini" => tox_commands(own, heading),
         Source::Tasks if name == "rakefile" || name.ends_with(".rake") => {
@@ -50,15 +59,23 @@ pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -
     }
 }
 
+/// Returns a command for each target, with what it runs.
 fn target_commands(lines: &[&str], program: &str) -> Vec<Found> {
-    let mut found = Vec::new();
+    let mut found: Vec<Found> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        if let Some(name) =
-            TARGET.as_ref().and_then(|target| target.captures(line)).and_then(|found| found.get(1))
-        {
+        let target = TARGET.as_ref().and_then(|target| target.captures(line)).and_then(|found| found.get(1));
+        if let Some(name) = target {
             found.push(Found::new(at, format!("{program} {}", name.as_str())));
-        } else if line.starts_with(['\t', ' ']) && !line.trim().is_empty() {
-            found.push(Found::new(at, line.trim().trim_start_matches(['@', '-'])));
+        } else if line.starts_with(['\t', ' '])
+            && !line.trim().is_empty()
+            && let Some(last) = found.last_mut()
+        {
+            let line = line.trim().trim_start_matches(['@', '-']);
+            let before = last.runs.take().map(|before| match before.strip_suffix('\\') {
+                Some(open) => open.to_owned(),
+                None => format!("{before}; "),
+            });
+            last.runs = Some(format!("{}{line}", before.unwrap_or_default()));
         }
     }
     found
@@ -81,17 +98,37 @@ fn script_commands(lines: &[&str], heading: &str, runner: &str) -> Vec<Found> {
     members.filter_map(script).collect()
 }
 
+/// Returns the scripts of the tools that `pyproject.toml` configures.
+fn tool_commands(lines: &[&str], heading: &str) -> Vec<Found> {
+    let environment = heading.strip_prefix("tool.hatch.envs.").and_then(|rest| rest.strip_suffix(".scripts"));
+    let runner = match (heading, environment) {
+        (_, Some("default")) => "hatch run ".to_owned(),
+        (_, Some(environment)) => format!("hatch run {environment}:"),
+        ("tool.poe.tasks", _) => "poe ".to_owned(),
+        ("tool.pdm.scripts", _) => "pdm run ".to_owned(),
+        ("tool.taskipy.tasks", _) => "task ".to_owned(),
+        _ => return Vec::new(),
+    };
+    let script = |(at, line): (usize, &&str)| {
+        let (name, body) = line.split_once('=')?;
+        let is_name =
+            !name.is_empty() && name.trim().chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+        let body = unquoted(body).trim_start_matches('[').trim();
+        (is_name && !line.starts_with([' ', '\t', '[']))
+            .then(|| Found::new(at, format!("{runner}{}", name.trim())).that_runs(body))
+    };
+    lines.iter().enumerate().filter_map(script).collect()
+}
+
 fn tox_commands(lines: &[&str], heading: &str) -> Vec<Found> {
     let name = heading.strip_prefix("testenv").map(|rest| rest.trim_start_matches(':'));
     let mut found = Vec::new();
     if let Some(name) = name {
         found.push(Found::new(0, if name.is_empty() { "tox".to_owned() } else { format!("tox -e {name}") }));
         let body = lines.iter().enumerate().skip_while(|(_, line)| !line.starts_with("commands"));
-        found.extend(
-            body.take(12)
-                .filter(|(_, line)| line.starts_with([' ', '\t']))
-                .map(|(at, line)| Found::new(at, line.trim())),
-        );
+        for (at, line) in body.take(12).filter(|(_, line)| line.starts_with([' ', '\t'])) {
+            Found::add(&mut found, at, line.trim());
+        }
     }
     found
 }
@@ -135,7 +172,7 @@ fn ci_commands(lines: &[&str]) -> Vec<Found> {
                     .trim_matches(['"', '\'']);
                 let is_setting = command.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
                 if !command.starts_with('#') && !is_setting {
-                    found.push(Found::new(at, command));
+                    Found::add(&mut found, at, command);
                 }
                 continue;
             }
@@ -155,12 +192,25 @@ fn ci_commands(lines: &[&str]) -> Vec<Found> {
             if let Some(rest) = item.strip_prefix(key) {
                 match rest.trim() {
                     "" | "|" | ">" | "|-" | ">-" | "|+" => block = Some(indent),
+                    // In a workflow it may be an argument of an action.
+                    command if key == "command:" && !is_command(command) => {}
                     command => found.push(Found::new(at, unquoted(command))),
                 }
             }
         }
     }
-    found
+    found.into_iter().filter_map(typed).collect()
+}
+
+/// Returns a command of CI as a user types it, without the expressions of the CI system; `None` if these name the
+/// program.
+fn typed(found: Found) -> Option<Found> {
+    static EXPRESSION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\$\{\{[^}]*\}\}").ok());
+    if found.text.starts_with(['$', '-', '(', '"', '\'', '[', '|', '&', '}', ')']) {
+        return None;
+    }
+    let text = EXPRESSION.as_ref()?.replace_all(&found.text, "…");
+    Some(Found { text: text.split_whitespace().collect::<Vec<_>>().join(" "), ..found })
 }
 
 /// Returns a text without a pair of quotes around it.

@@ -4,7 +4,7 @@ use super::{
     commands::{self, Found, TARGET},
     sources::{Source, source},
 };
-use crate::repository;
+use crate::repository::{self, Repository, unversioned};
 use openagents_core::{
     budget::Budget,
     text::cut_at_word,
@@ -60,6 +60,8 @@ pub(super) struct Documents {
     pub(super) passages: Vec<Passage>,
     /// The paths of all files, sorted.
     pub(super) paths: Vec<String>,
+    /// The names of the project, in lower case: of its folder, in its README and in its manifest.
+    pub(super) names: Vec<String>,
     /// The walk ended early.
     pub(super) truncated: bool,
 }
@@ -85,14 +87,14 @@ impl Documents {
             }
         });
         let mut paths = listed.into_inner();
-        // A walk of code skips hidden files, and so CI and the settings of linters.
-        for folder in [".github/workflows", ".circleci", "."] {
+        // A walk of code skips hidden files, and so CI, the settings of linters, and guides for contributors.
+        for folder in [".github/workflows", ".github", ".circleci", "."] {
             let entries = workspace.open_dir(Path::new(folder)).ok().and_then(|dir| dir.entries().ok());
             for entry in entries.into_iter().flatten().flatten() {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = if folder == "." { name } else { format!("{folder}/{name}") };
                 if entry.file_type().is_ok_and(|kind| kind.is_file())
-                    && matches!(source(&path), Some(Source::Ci | Source::Lint))
+                    && matches!(source(&path), Some(Source::Ci | Source::Lint | Source::Guide))
                 {
                     paths.push(path);
                 }
@@ -114,8 +116,19 @@ impl Documents {
             passages.extend(split(&text, path, source));
         }
         passages.truncate(PASSAGES);
-        Self { passages, truncated: walked.unfinished, paths }
+        Self { passages, truncated: walked.unfinished, names: names(workspace), paths }
     }
+}
+
+fn names(workspace: &Workspace) -> Vec<String> {
+    let declared = Repository::scan(workspace).name;
+    let names = declared.into_iter().chain([unversioned(workspace.name()).to_owned()]);
+    let parts = names.flat_map(|name| {
+        let name = name.to_lowercase();
+        let last = name.rsplit(['/', ':', '@']).next().unwrap_or(&name).trim().to_owned();
+        [name.split_whitespace().next().unwrap_or_default().trim_end_matches([':', ',']).to_owned(), last]
+    });
+    parts.filter(|name| name.len() > 1).collect()
 }
 
 /// Splits a document into passages.
@@ -205,7 +218,12 @@ fn headings(lines: &[&str]) -> Parts {
         if in_code {
             continue;
         }
-        let marks = line.chars().take_while(|c| *c == '#' || *c == '=').count();
+        // `.Sh NAME` in a page of `man`.
+        let roff = [".Sh ", ".SH "]
+            .iter()
+            .find(|start| line.starts_with(**start))
+            .map_or(0, |start| start.len() - 1);
+        let marks = line.chars().take_while(|c| *c == '#' || *c == '=').count().max(roff);
         let marked = (1..=6).contains(&marks) && line[marks..].starts_with(' ');
         let next = lines.get(at + 1).map_or("", |next| next.trim_end());
         let mark = next.chars().next().unwrap_or(' ');
@@ -333,6 +351,10 @@ mod tests {
             ("LICENSE", Some(Source::Licence)),
             ("CHANGELOG.md", Some(Source::Changes)),
             ("VERSION", Some(Source::Version)),
+            ("docs/modules/ROOT/pages/development.adoc", Some(Source::Guide)),
+            (".github/CONTRIBUTING.md", Some(Source::Guide)),
+            ("tmux.1", Some(Source::Manual)),
+            ("notes-2.1", None),
             ("src/main.rs", None),
             ("a/b/c/d/package.json", None),
         ] {
@@ -363,7 +385,14 @@ mod tests {
         );
         assert_eq!(
             commands("all: a\n\n# Runs tests.\ntest:\n\t@go test ./...\n", "Makefile"),
-            [(1, "make all".to_owned()), (4, "make test".to_owned()), (5, "go test ./...".to_owned())]
+            [(1, "make all".to_owned()), (4, "make test".to_owned())]
+        );
+        let steps = "steps:\n  - run: |\n      cargo test \\\n        --all ${{ matrix.flags }}\n      ${{ matrix.run }}\n      --flag\n  - with:\n      command: install\n";
+        assert_eq!(commands(steps, ".circleci/config.yml"), [(3, "cargo test --all …".to_owned())]);
+        let scripts = "[tool.hatch.envs.style.scripts]\nlint = [\n  \"isort .\",\n]\n[tool.poe.tasks]\ntest = \"pytest\"\n";
+        assert_eq!(
+            commands(scripts, "pyproject.toml"),
+            [(2, "hatch run style:lint".to_owned()), (6, "poe test".to_owned())]
         );
     }
 
@@ -373,6 +402,8 @@ mod tests {
         let headings: Vec<String> =
             split(text, "README.rst", Source::Readme).into_iter().map(|passage| passage.heading).collect();
         assert_eq!(headings, ["Title", "Title › Build", "Title › Test"]);
+        let page = split(".Sh NAME\n.Nm tmux\n.Sh COMMANDS\nAll of them.\n", "tmux.1", Source::Manual);
+        assert_eq!(page.iter().map(|part| part.heading.as_str()).collect::<Vec<_>>(), ["NAME", "COMMANDS"]);
     }
 
     proptest::proptest! {

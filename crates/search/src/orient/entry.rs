@@ -8,7 +8,6 @@ use super::{
     places,
     sources::Source,
 };
-use crate::repository::Repository;
 use openagents_core::{
     budget::Budget,
     text::clip,
@@ -45,10 +44,11 @@ struct Start {
 /// Returns the entries of programs and of the library, most likely first.
 pub(super) fn entry(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
     let mut starts = declared(workspace, documents, budget);
-    let named = names(workspace);
-    starts.extend(mains(workspace, &documents.paths, &named, budget));
-    starts.extend(libraries(workspace, &documents.paths, &named));
-    starts.extend(example(documents));
+    let named = &documents.names;
+    starts.extend(mains(workspace, &documents.paths, named, budget));
+    let is_program = !starts.is_empty();
+    starts.extend(libraries(workspace, &documents.paths, if is_program { &[] } else { named }));
+    starts.extend(example(documents).filter(|_| !is_program));
     let mut known: Vec<(String, u64)> = Vec::new();
     starts.retain(|start| {
         let place = (start.finding.path().unwrap_or_default().to_owned(), start.finding.start);
@@ -187,7 +187,10 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Bud
         let in_programs = lower.contains("/bin/") || lower.starts_with("cmd/") || lower.contains("/cmd/");
         (!is_of_project && !is_named && !in_programs, lower.matches('/').count(), lower)
     };
-    let mut files: Vec<&String> = paths.iter().filter(|path| is_code(path)).collect();
+    // A build script is not the program, and what a library's documentation shows neither.
+    let may_start =
+        |path: &&String| is_code(path) && !matches!(path.rsplit('/').next(), Some("build.rs" | "lib.rs"));
+    let mut files: Vec<&String> = paths.iter().filter(may_start).collect();
     files.sort_by_cached_key(|path| rank(path));
     let mut starts = Vec::new();
     for path in files.into_iter().take(FILES) {
@@ -196,6 +199,10 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Bud
         }
         let Some(text) = text(workspace, Path::new(path)) else { continue };
         let Some(found) = MAIN.as_ref().and_then(|main| main.find(&text)) else { continue };
+        // Many modules of Python can be run on their own.
+        if found.as_str().starts_with("if ") && !starts.is_empty() && rank(path).0 {
+            continue;
+        }
         let offset = found.start() + found.as_str().len() - found.as_str().trim_start().len();
         let at = text[..offset].matches('\n').count();
         let finding = span(path, &text, at, Some("main".to_owned()), "execution starts here".to_owned());
@@ -207,20 +214,10 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Bud
     starts
 }
 
-/// Returns the names of the project in lower case: of its folder, and in its README or manifest.
-fn names(workspace: &Workspace) -> Vec<String> {
-    let declared = Repository::scan(workspace).name;
-    let names = declared.into_iter().chain([workspace.name().to_owned()]);
-    let parts = names.flat_map(|name| {
-        let name = name.to_lowercase();
-        let last = name.rsplit(['/', ':', '@']).next().unwrap_or(&name).trim().to_owned();
-        [name.split_whitespace().next().unwrap_or_default().trim_end_matches([':', ',']).to_owned(), last]
-    });
-    parts.filter(|name| name.len() > 1).collect()
-}
-
 /// Returns the README's first example of code, which shows how a library is used.
 fn example(documents: &Documents) -> Option<Start> {
+    const OTHERS: &[&str] =
+        &["toml", "sh", "bash", "shell", "console", "json", "yaml", "yml", "text", "txt", "xml", "ini"];
     let is_example = |passage: &&Passage| {
         passage.source == Source::Readme
             && !passage.path.contains('/')
@@ -231,7 +228,9 @@ fn example(documents: &Documents) -> Option<Start> {
         |line: &&str| line.contains(['(', '.']) && !line.starts_with(['[', '*', '#', '/', '<']);
     let passage = documents.passages.iter().find(is_example)?;
     let finding = finding(passage);
-    let code = passage.text.split("```").nth(1)?.lines().skip(1).map(str::trim).find(is_statement)?;
+    let is_code = |block: &&str| !OTHERS.contains(&block.lines().next().unwrap_or_default().trim());
+    let block = passage.text.split("```").skip(1).step_by(2).find(is_code)?;
+    let code = block.lines().skip(1).map(str::trim).find(is_statement)?;
     let line = format!("An example: `{}`", code_span(&clip(code, 100)));
     Some(Start { finding, line })
 }
@@ -276,8 +275,10 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
     };
     let mut found: Vec<&String> = paths.iter().filter(|path| is_entry(path)).collect();
     found.sort_by_key(|path| (path.matches('/').count(), path.len()));
+    let depth = found.first().map_or(0, |path| path.matches('/').count());
     found
         .into_iter()
+        .take_while(|path| path.matches('/').count() == depth)
         .take(2)
         .filter_map(|path| {
             let text = text(workspace, Path::new(path))?;

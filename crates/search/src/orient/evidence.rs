@@ -29,7 +29,7 @@ impl Fact {
 
     /// A line of a passage, as it is; `at` is its index.
     pub(super) fn quoted(passage: &Passage, at: usize, line: &str) -> Self {
-        let line = cut_at_word(&one_line(line), QUOTED);
+        let line = cut_at_word(&one_line(&line.replace('`', "'")), QUOTED);
         Self::new(format!("`{}`", code_span(&line))).at(&passage.path, passage.start + at as u64)
     }
 

@@ -4,7 +4,7 @@ use super::{
     commands::is_command,
     documents::{Documents, Passage},
     evidence::{Answer, Fact, finding},
-    files::{THREADS, is_code, language_of, line_count},
+    files::{THREADS, is_code, language_of, text_and_lines},
     rank::Ranked,
     sources::Source,
     topics::Asked,
@@ -13,7 +13,7 @@ use crate::repository::{self, Repository};
 use openagents_core::{
     budget::Budget,
     parallel,
-    text::{cut_at_word, one_line},
+    text::{cut_at_word, is_listed, one_line},
     update::Finding,
     visible::code_span,
     workspace::Workspace,
@@ -31,9 +31,8 @@ pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
     let repository = Repository::scan(workspace);
     let mut answer = Answer::default();
     let mut said = String::new();
-    let paragraphs = repository.readme.as_deref().map(|path| (path, repository::paragraphs(workspace, path)));
-    for (path, paragraph) in paragraphs.iter().flat_map(|(path, all)| all.iter().map(move |one| (path, one)))
-    {
+    let path = repository.readme.as_deref().unwrap_or_default();
+    for paragraph in &repository.paragraphs {
         if said.len() >= ENOUGH {
             break;
         }
@@ -41,7 +40,7 @@ pub(super) fn what(workspace: &Workspace, documents: &Documents) -> Answer {
         said.push_str(&prose);
         answer.facts.push(Fact::new(prose).within(path, paragraph.start, paragraph.end));
         let holds = |passage: &&Passage| {
-            passage.path == **path && (passage.start..=passage.end).contains(&paragraph.start)
+            passage.path == path && (passage.start..=passage.end).contains(&paragraph.start)
         };
         documents.passages.iter().find(holds).map(finding).into_iter().for_each(|found| {
             let skipped = (paragraph.start - found.start) as usize;
@@ -118,7 +117,7 @@ pub(super) fn language(documents: &Documents) -> Answer {
 pub(super) fn size(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Answer {
     let paths: Vec<&String> = documents.paths.iter().filter(|path| language_of(path).is_some()).collect();
     let count = |(): &mut (), at: usize| -> Option<(usize, bool)> {
-        Some((line_count(workspace, Path::new(paths[at]))?, is_code(paths[at])))
+        Some((text_and_lines(workspace, Path::new(paths[at]))?.1, is_code(paths[at])))
     };
     let counted = parallel::map(paths.len(), THREADS, || !budget.spent(), || (), count);
     let mut by_language: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -247,7 +246,7 @@ pub(super) fn dependencies(documents: &Documents) -> Answer {
 /// The version, from its file, the manifest or the newest entry of the change log; then how a release is made.
 pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Asked) -> Answer {
     static VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?i)^\s*(?:"?version"?\s*[:=]|<version>|AC_INIT|project\(.*version|.*VERSION\s*=).*\d"#)
+        Regex::new(r#"(?i)^(?:\s*"?version"?\s*[:=]|\s{0,4}<version>|\s*AC_INIT|\s*project\(.*version|.*[^\w-]VERSION\s*=).*\d"#)
             .ok()
     });
     let mut answer = Answer::default();
@@ -255,8 +254,13 @@ pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Aske
         answer.facts.push(Fact::quoted(passage, 0, &passage.text));
         answer.show(finding(passage));
     }
-    for passage in documents.of_root(Source::Manifest) {
-        let mut lines = passage.text.lines().enumerate();
+    // Other sections have the versions of dependencies and tools.
+    let is_own = |passage: &&Passage| {
+        let heading = passage.heading.as_str();
+        heading == "tool.poetry" || !heading.contains("depend") && !heading.starts_with("tool.")
+    };
+    for passage in documents.of_root(Source::Manifest).filter(is_own) {
+        let mut lines = passage.text.lines().enumerate().filter(|(_, line)| !line.starts_with("<?"));
         let named = lines.find(|(_, line)| VERSION.as_ref().is_some_and(|version| version.is_match(line)));
         if let Some((at, line)) = named.filter(|_| answer.facts.len() < 3) {
             answer.facts.push(Fact::quoted(passage, at, line));
@@ -269,7 +273,9 @@ pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Aske
         answer.facts.push(Fact::new(format!("newest changes: {heading}")).at(&passage.path, passage.start));
         answer.show(finding(passage));
     }
-    for ranked in ranked.iter().take(3) {
+    let asks_how = asked.words.iter().any(|word| is_listed(word, "releas|publish|ship|tag|deploy"));
+    let most = if asks_how || answer.facts.is_empty() { 3 } else { 0 };
+    for ranked in ranked.iter().take(most) {
         answer.facts.push(ranked.fact(asked));
         answer.show(finding(ranked.passage));
     }

@@ -55,15 +55,6 @@ pub(super) fn text_and_lines(workspace: &Workspace, path: &Path) -> Option<(Stri
     Some((String::from_utf8_lossy(&workspace::decoded(bytes)).into_owned(), lines))
 }
 
-/// Returns the number of lines of a file of code, of which at most [`COUNTED`] bytes are read.
-pub(super) fn line_count(workspace: &Workspace, path: &Path) -> Option<usize> {
-    let opened = workspace.open_file(path).ok()?;
-    let mut bytes = Vec::new();
-    opened.file.take(COUNTED).read_to_end(&mut bytes).ok()?;
-    let is_open = bytes.last().is_some_and(|last| *last != b'\n');
-    (!workspace::is_binary(&bytes)).then(|| memchr::memchr_iter(b'\n', &bytes).count() + usize::from(is_open))
-}
-
 /// Returns the language of a code file by its extension.
 pub(super) fn language_of(path: &str) -> Option<&'static str> {
     const LANGUAGES: &[(&str, &str)] = &[

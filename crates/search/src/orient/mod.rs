@@ -53,7 +53,7 @@ pub(crate) fn answer(
 ) -> Option<Orientation> {
     let asked = topics::classify(question)?;
     let documents = Documents::read(workspace, budget);
-    let ranked = || rank::rank(&documents.passages, &asked, budget);
+    let ranked = || rank::rank(&documents, &asked, budget);
     let mut answer = match asked.topic {
         Topic::What => facts::what(workspace, &documents),
         Topic::Language => facts::language(&documents),

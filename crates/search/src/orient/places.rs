@@ -48,9 +48,12 @@ const DEFINITIONS: usize = 300;
 const IN_NAME: f32 = 3.0;
 const IN_FOLDER: f32 = 1.2;
 const IN_DESCRIPTION: f32 = 1.5;
+const IN_COMMENT: f32 = 0.3;
 const IN_DEFINITION: f32 = 0.3;
-/// Factor of a folder whose whole name is in the question.
+/// Factor of a file or folder whose whole name is in the question.
 const NAMED: f32 = 1.6;
+/// Factor of a place in a folder of tests or documents, if the question is not about these.
+const ASIDE: f32 = 0.4;
 /// Weight of a synonym next to the word itself.
 const SYNONYM: f32 = 0.4;
 
@@ -61,6 +64,8 @@ pub(super) struct Described {
     pub(super) path: String,
     /// The first sentence of the comment about it; may be empty.
     pub(super) description: String,
+    /// The description is its own, not a list of what is in the folder.
+    pub(super) is_documented: bool,
     /// The file and the lines, from 1, of the description, or of the first lines of code.
     pub(super) file: String,
     pub(super) start: u64,
@@ -100,7 +105,17 @@ pub(super) fn file(path: &str, text: &str) -> Described {
     });
     let (start, end) = (start as u64 + 1, end.max(start + 1) as u64);
     let path = path.to_owned();
-    Described { file: path.clone(), path, description, start, end, words: HashMap::new(), files: 1 }
+    let is_documented = !description.is_empty();
+    Described {
+        file: path.clone(),
+        path,
+        description,
+        is_documented,
+        start,
+        end,
+        words: HashMap::new(),
+        files: 1,
+    }
 }
 
 impl Described {
@@ -111,6 +126,11 @@ impl Described {
         self.weigh(&name, IN_NAME / words_in(&name));
         self.weigh(&folder, IN_FOLDER);
         self.weigh(&self.description.clone(), IN_DESCRIPTION);
+        if !self.description.is_empty() {
+            let (start, length) = (self.start as usize - 1, (self.end + 1 - self.start) as usize);
+            let comment: Vec<&str> = text.lines().skip(start).take(length).collect();
+            self.weigh(&comment.join(" "), IN_COMMENT);
+        }
         for name in definitions(prefix(text, HEAD)) {
             self.weigh(&spaced(name), IN_DEFINITION);
         }
@@ -120,7 +140,9 @@ impl Described {
         let path = self.path.trim_end_matches('/');
         let name = spaced(path.rsplit('/').next().unwrap_or(path));
         self.weigh(&name, IN_NAME / words_in(&name));
-        self.weigh(&self.description.clone(), IN_DESCRIPTION);
+        if self.is_documented {
+            self.weigh(&self.description.clone(), IN_DESCRIPTION);
+        }
     }
 
     fn weigh(&mut self, text: &str, weight: f32) {
@@ -165,9 +187,10 @@ pub(super) fn of_documents(passages: &[Passage]) -> Vec<Described> {
                 path: passage.path.clone(),
                 file: passage.path.clone(),
                 description: cut_at_word(
-                    &one_line(passage.heading.rsplit(" › ").next().unwrap_or_default()),
+                    &plain(passage.heading.rsplit(" › ").next().unwrap_or_default()),
                     DESCRIPTION,
                 ),
+                is_documented: true,
                 start: passage.start,
                 end: passage.end.min(passage.start + 12),
                 words,
@@ -273,6 +296,8 @@ fn bare(line: &str) -> &str {
 fn is_prose(text: &str) -> bool {
     const OTHERS: &[&str] = &[
         "copyright",
+        "(c) 19",
+        "(c) 20",
         "licen",
         "spdx",
         "all rights reserved",
@@ -378,6 +403,7 @@ impl<'a> Folders<'a> {
             .into_iter()
             .find_map(|head| self.files.get(head.as_str()).filter(|file| !file.description.is_empty()));
         let by_readme = (!budget.spent()).then(|| self.readme(folder)).flatten();
+        let is_documented = by_readme.is_some() || by_doc.is_some();
         let (file, start, end, description) = match (by_readme, by_doc) {
             (Some((path, line, description)), _) => (path, line, line, description),
             (None, Some(file)) => (file.path.clone(), file.start, file.end, file.description.clone()),
@@ -390,7 +416,7 @@ impl<'a> Folders<'a> {
             }
         };
         let path = format!("{folder}/");
-        Described { path, description, file, start, end, words: HashMap::new(), files }
+        Described { path, description, is_documented, file, start, end, words: HashMap::new(), files }
     }
 
     /// Returns the README of a folder with its first line of prose.
@@ -489,12 +515,19 @@ pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f3
         })
         .collect();
     for (score, place) in &mut ranked {
-        let name = place.path.strip_suffix('/').map(|path| path.rsplit('/').next().unwrap_or(path));
-        if name.is_some_and(|name| {
-            let mut own = words_of(&spaced(name)).peekable();
-            own.peek().is_some() && own.all(|word| words.iter().any(|asked| compared(asked) == word))
-        }) {
+        let path = place.path.trim_end_matches('/');
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let mut own = words_of(&spaced(name.split('.').next().unwrap_or(name))).peekable();
+        if own.peek().is_some() && own.all(|word| words.iter().any(|asked| compared(asked) == word)) {
             *score *= NAMED;
+        }
+        let is_aside = |part: &str| {
+            ["test", "spec", "example", "doc", "fixture", "benchmark"]
+                .iter()
+                .any(|aside| part.starts_with(aside))
+        };
+        if !words.iter().any(|word| is_aside(word)) && path.split('/').any(is_aside) {
+            *score *= ASIDE;
         }
     }
     ranked.sort_by(|(one, first), (other, second)| {
@@ -533,8 +566,10 @@ pub(super) fn answer(
         answer.facts.extend(guides.facts);
         guides.findings.into_iter().for_each(|finding| answer.show(finding));
     }
-    let described = found.iter().filter(|place| !place.path.ends_with('/') || !place.description.is_empty());
-    described.for_each(|place| answer.show(finding(workspace, place)));
+    // What a place says about itself shows more than a list of names.
+    let (documented, others): (Vec<&Described>, Vec<&Described>) =
+        found.iter().partition(|place| place.is_documented || !place.path.ends_with('/'));
+    documented.into_iter().chain(others).for_each(|place| answer.show(finding(workspace, place)));
     answer
 }
 

@@ -1,7 +1,7 @@
 //! Ranks the passages of a project's documents for a question.
 
 use super::{
-    documents::{Command, Passage},
+    documents::{Command, Documents, Passage},
     evidence::Fact,
     files::THREADS,
     sources::Source,
@@ -47,14 +47,21 @@ const RANKED: usize = 200;
 fn words(asked: &Asked) -> Vec<(String, f32)> {
     let own = asked.others.iter().map(|word| (word.clone(), 1.6));
     let of_topic = topics::profile(asked.topic).into_iter().flat_map(|profile| {
-        let asks = profile.asks().map(|word| (word.to_owned(), 1.0));
+        // What the question says counts more than what it may mean.
+        let weight = |word: &str| match asked.words.is_empty() || asked.words.iter().any(|said| said == word)
+        {
+            true => 1.0,
+            false => 0.5,
+        };
+        let asks = profile.asks().map(move |word| (word.to_owned(), weight(word)));
         asks.chain(profile.near.split('|').map(|word| (word.to_owned(), 0.25)))
     });
     own.chain(of_topic).collect()
 }
 
 /// Returns the passages with words of the question or its topic, best first.
-pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) -> Vec<Ranked<'a>> {
+pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget) -> Vec<Ranked<'a>> {
+    let passages = &documents.passages;
     let Some(profile) = topics::profile(asked.topic) else { return Vec::new() };
     let command = Regex::new(profile.command).ok().filter(|_| !profile.command.is_empty());
     let words = words(asked);
@@ -90,9 +97,11 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) 
                         .as_ref()
                         .map_or_else(|| found.text.clone(), |runs| format!("{} {runs}", found.text));
                     command.as_ref().is_some_and(|command| command.is_match(&whole))
-                        && fits(asked.topic, &found.text)
+                        && fits(asked, &found.text)
                         && !installs_release(&found.text)
                         && !is_aside(&found.text)
+                        // A README shows how the program is used.
+                        && !(passage.source == Source::Readme && runs_one_of(&found.text, &documents.names))
                 })
                 .collect();
             if !commands.is_empty() {
@@ -114,13 +123,16 @@ pub(super) fn rank<'a>(passages: &'a [Passage], asked: &Asked, budget: &Budget) 
 }
 
 /// Returns whether a command that matches a topic may answer a question about it.
-fn fits(topic: Topic, command: &str) -> bool {
-    match topic {
+fn fits(asked: &Asked, command: &str) -> bool {
+    match asked.topic {
         Topic::TestOne => {
             // The colon of a script's name is not an argument.
             let is_runner = |word: &&str| matches!(*word, "npm" | "yarn" | "pnpm" | "run");
             let arguments: Vec<&str> = command.split_whitespace().skip_while(is_runner).collect();
-            arguments.len() > 1 && arguments.iter().any(|word| word.contains(['/', '.', ':', '<', '-']))
+            let is_named = |word: &&str| *word != "test" && asked.words.iter().any(|asked| asked == word);
+            arguments.iter().any(is_named)
+                || arguments.len() > 1
+                    && arguments.iter().any(|word| word.contains(['/', '.', ':', '<', '-']))
         }
         Topic::Build => !command.contains("apt-get") || command.contains("build"),
         _ => true,
@@ -131,7 +143,7 @@ fn fits(topic: Topic, command: &str) -> bool {
 fn installs_release(command: &str) -> bool {
     static PACKAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
-            r"\b(?:(?:npm|pnpm|bun) (?:i|install|add) (?:--?[\w-]+ )*[@\w][\w./@-]*|yarn (?:global )?add|pip(?:x|3)? install (?:-U |--upgrade |--user )*[\w]+[\w.=<>*-]*|gem install|cargo install \w+|brew|apt|apt-get|dnf|yum|pacman|choco|scoop|winget|conda|mamba|port install|pkg|apk|zypper|emerge|nix-env|snap|go get|go install \w+|composer (?:global )?require|docker (?:pull|run))(?:\s|$)",
+            r#"\b(?:(?:npm|pnpm|bun) (?:i|install|add) (?:--?[\w-]+ )*[@\w][\w./@-]*|yarn (?:global )?add|pip(?:x|3)? install (?:-U |--upgrade |--user )*['"]?[\w]+[\w.=<>*,\[\]-]*['"]?|pip3? install https?:\S+|gem install|cargo install (?:--locked )?\w+|brew|apt|apt-get|dnf|yum|pacman|choco|scoop|winget|conda|mamba|port install|pkg|apk|zypper|emerge|nix-env|snap|go get|go install \w+|composer (?:global )?require|docker (?:pull|run))(?:\s|$)"#,
         )
         .ok()
     });
@@ -141,10 +153,24 @@ fn installs_release(command: &str) -> bool {
 /// Returns whether a command only prepares or reports something.
 fn is_aside(command: &str) -> bool {
     const PROGRAMS: &str =
-        "echo|printf|sed|awk|cat|cp|mv|rm|mkdir|chmod|chown|export|source|cd|curl|wget|find|tar|unzip";
+        "echo|printf|sed|awk|grep|cat|cp|mv|rm|mkdir|chmod|chown|export|source|cd|curl|wget|find|tar|unzip";
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let program = words.first().copied().unwrap_or_default();
+    let is_assignment = program.contains("=\"") || program.contains('=') && words.len() == 1;
+    let is_about_itself = words.last().is_some_and(|last| is_listed(last, "-V|-h|--version|--help|help"));
+    is_assignment
+        || is_about_itself
+        || is_listed(program, PROGRAMS) && !command.contains("&&")
+        || ["copy('", "git clone ", "git remote ", "git add ", "gem '"]
+            .iter()
+            .any(|part| command.contains(part))
+}
+
+/// Returns whether a command runs a program with one of these names.
+fn runs_one_of(command: &str, names: &[String]) -> bool {
     let program = command.split_whitespace().next().unwrap_or_default();
-    is_listed(program, PROGRAMS) && !command.contains("&&")
-        || ["copy('", "git clone ", "git remote ", "gem '"].iter().any(|part| command.contains(part))
+    let program = program.rsplit('/').next().unwrap_or(program);
+    names.iter().any(|name| name == program)
 }
 
 /// How far a kind of document is trusted on a topic.
@@ -177,13 +203,25 @@ fn prior(topic: Topic, source: Source) -> f32 {
     }
 }
 
+/// Returns whether a document is a translation, by the language at the end of its name: `readme-ja.md`, `readme.zh-cn.md`.
+fn is_translation(path: &str) -> bool {
+    const LANGUAGES: &str = "ar|bn|cn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nl|no|pl|pt|ro|ru|sv|th|tr|tw|uk|ur|vi|zh";
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let parts: Vec<&str> = name.split(['-', '_', '.']).collect();
+    parts.len() > 2 && parts[1..parts.len() - 1].iter().any(|part| is_listed(part, LANGUAGES))
+}
+
 /// Documents at the root are about the whole project, those further down about parts.
 fn nearness(path: &str) -> f32 {
     let lower = path.to_lowercase();
-    let depth = lower.matches('/').count();
-    let is_aside = ["test", "example", "fixture", "vendor", "template", "benchmark"]
-        .iter()
-        .any(|part| lower.split('/').rev().skip(1).any(|folder| folder.starts_with(part)));
+    let depth = lower.trim_start_matches(".github/").matches('/').count();
+    // A manual's own build is about its pages.
+    let is_of_manual = lower.starts_with("doc") && lower.contains('/') && lower.ends_with("makefile");
+    let is_aside = is_translation(&lower)
+        || is_of_manual
+        || ["test", "example", "fixture", "vendor", "template", "benchmark"]
+            .iter()
+            .any(|part| lower.split('/').rev().skip(1).any(|folder| folder.starts_with(part)));
     let depth = match depth {
         0 => 1.0,
         1 => 0.9,

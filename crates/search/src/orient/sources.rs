@@ -24,6 +24,10 @@ const GUIDES: &str = "\
     contributing|contribute|hacking|development|developing|developer|developers|building|build|install|installation|\
     installing|testing|maintainers|maintaining|releasing|release|architecture|design|internals|agents|claude|onboarding";
 
+/// Guides by their whole name, also deep in a manual.
+const DEVELOPERS_GUIDES: &str =
+    "contributing|hacking|development|developing|releasing|testing|architecture|internals";
+
 const TASKS: &str = "\
     makefile|gnumakefile|makefile.am|justfile|taskfile.yml|taskfile.yaml|rakefile|tox.ini|noxfile.py|build.zig|meson.build|\
     cmakepresets.json|magefile.go|gulpfile.js|gruntfile.js|bootstrap|configure.py|build.xml|wscript|dune-project|\
@@ -81,6 +85,9 @@ pub(super) fn source(path: &str) -> Option<Source> {
     if depth == 0 && matches!(name, "version" | "version.txt" | ".version") {
         return Some(Source::Version);
     }
+    if is_manual_page(stem, extension) && depth <= 2 {
+        return Some(Source::Manual);
+    }
     if !is_prose || name.starts_with('.') && extension.is_empty() {
         return None;
     }
@@ -96,6 +103,7 @@ pub(super) fn source(path: &str) -> Option<Source> {
         }
         () if words[0] == "readme" && depth <= 3 => Some(Source::Readme),
         () if depth <= 2 && words.iter().any(|word| is_listed(word, GUIDES)) => Some(Source::Guide),
+        () if depth <= 4 && is_listed(stem, DEVELOPERS_GUIDES) => Some(Source::Guide),
         () if folder.split('/').any(|part| is_listed(part, MANUAL_FOLDERS))
             && depth <= 4
             && !extension.is_empty() =>
@@ -105,4 +113,10 @@ pub(super) fn source(path: &str) -> Option<Source> {
         () if depth == 0 && !extension.is_empty() => Some(Source::Manual),
         () => None,
     }
+}
+
+/// Returns whether a file is a page of `man`: `git-log.1`, not `notes-2.1`.
+fn is_manual_page(stem: &str, extension: &str) -> bool {
+    matches!(extension, "1" | "2" | "3" | "4" | "5" | "6" | "7" | "8" | "9")
+        && stem.chars().all(|c| c.is_ascii_alphabetic() || matches!(c, '-' | '_'))
 }

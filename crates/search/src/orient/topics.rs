@@ -6,7 +6,7 @@ use openagents_core::{
     text::is_listed,
 };
 use regex::Regex;
-use std::sync::LazyLock;
+use std::{collections::BTreeSet, sync::LazyLock};
 
 /// What a question is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -144,7 +144,8 @@ pub(super) const PROFILES: &[Profile] = &[
     Profile {
         topic: Topic::Entry,
         asks: "start|entri|main|begin|call|execut|invok|launch|boot|expos|public|export|first",
-        near: "program|function|command|shell|type|first|point|file|librari|where|api|class|object|creat|user|take|over|load",
+        near: "program|function|command|shell|type|first|point|file|librari|where|api|class|object|creat|user|take|over|load|\
+            requir|import|packag|gem|crate",
         command: "",
     },
     Profile {
@@ -161,7 +162,7 @@ pub(super) const PROFILES: &[Profile] = &[
     },
     Profile {
         topic: Topic::Layout,
-        asks: "folder|directori|kept|keep|live|layout|organ|organis|structur|insid|contain|place|architectur|where|crate|packag|modul|file",
+        asks: "folder|directori|kept|keep|live|layout|organ|organis|structur|divid|divis|depart|insid|contain|place|architectur|where|crate|packag|modul|file",
         near: "what|which|code|implement|part|go|put|sourc|find|hold|for",
         command: "",
     },
@@ -178,7 +179,8 @@ const COMMON: &str = "\
     i|do|doe|how|what|which|where|who|when|is|are|can|could|should|would|it|its|this|the|a|an|to|in|on|of|for|from|with|and|or|\
     my|your|me|we|you|be|if|want|need|use|project|repo|repositori|codebas|code|program|tool|app|applic|command|thing|here|there|that|\
     have|has|get|onli|all|some|ani|by|at|as|them|they|one|so|just|make|sure|way|best|work|befor|after|into|will|which|file|kind|call|\
-    run|first|need|type|most|other|see|find|show|tell|give|explain|describ|pleas|not|no|up|out|about|exist|like|own";
+    run|first|need|type|most|other|see|find|show|tell|give|explain|describ|pleas|not|no|up|out|about|exist|like|own|time|current|besid|\
+    between|among|somebodi|someon|anybodi";
 
 /// A question about the language has a word of each.
 const VERSION_WORDS: &str = "version|need|requir|support|minimum|written|languag|standard";
@@ -228,12 +230,17 @@ static QUESTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// A question about what to do: "How do I …", not "How does …".
 static NEWCOMER: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"\b(?:how|where|what|which \w+) (?:do|can|should|would|must|could) (?:i|we|you|one)\b|\bi (?:want|need|would)|\bhow to\b|\bwie \w+ (?:ich|man)\b|\b(?:kann|muss|soll) (?:ich|man)\b|\bich (?:möchte|will|muss)\b|\bcómo (?:puedo|se|\w+o)\b|comment (?:puis|faire|je)|方法|には$|どうやって|怎么|怎样|如何").ok()
+    Regex::new(r"\b(?:how|where|what|which \w+) (?:do|can|should|would|must|could) (?:i|we|you|one)\b|\bi (?:want|need|would)|\bhow to\b|\bwie \w+ (?:und \w+ )?(?:ich|man)\b|\b(?:kann|muss|soll) (?:ich|man)\b|\bich (?:möchte|will|muss)\b|\bcómo (?:puedo|se|\w+o)\b|comment (?:puis|faire|je)|方法|には$|どうやって|怎么|怎样|如何").ok()
 });
 
 /// "Which library does the parsing?"
 static WHICH_LIBRARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"^(?:which|what) (?:external |third.party )?(?:librar|package|dependenc|crate|gem)\w* (?:do|does|is used|are used|handle|provide)").ok()
+    Regex::new(r"^(?:which|what) (?:external |third.party )?(?:(?:librar|dependenc|gem)\w* \w|(?:package|crate)s? (?:do|does|is used|are used|handle|provide))|^welche (?:pakete|bibliotheken|bibliothek) |^qué (?:bibliotecas?|dependencias?|gemas?) ").ok()
+});
+
+/// "Which file holds the routes?"
+static WHICH_FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"^(?:in(?:to)? )?(?:which|what) (?:file|folder|director|module|package|crate)|^(?:in )?welche[rms]? (?:datei|ordner|verzeichnis|modul)|^(?:en )?qué (?:archivo|fichero|carpeta|directorio|módulo)|どのファイル|どのフォルダ|哪个文件|哪個文件|哪个目录").ok()
 });
 
 /// A wish for a short answer, which says nothing about the subject.
@@ -260,7 +267,15 @@ const FOREIGN: &[(&str, &str)] = &[
     ("größe|groß|zeilen", "size"),
     ("meisten", "most"),
     ("deklarier*|definier*", "declar"),
-    ("ausführ*|laufen|starte", "run"),
+    ("ausführ*|führe|führt|laufen|starte", "run"),
+    ("fange|fängt|fangen|anfang*", "start"),
+    ("erste", "first"),
+    ("klasse*", "class"),
+    ("datei|dateien", "file"),
+    ("specs", "test"),
+    ("schreib*|geschrieben", "written"),
+    ("standardwert*|vorgabe*|voreinstellung*", "default"),
+    ("aufgeteilt|gegliedert|aufbau", "divid"),
     // Spanish
     ("compil*|constru*", "build"),
     ("instal*", "install"),
@@ -278,6 +293,14 @@ const FOREIGN: &[(&str, &str)] = &[
     ("tamaño|líneas", "size"),
     ("mayoría", "most"),
     ("corro|ejecut*", "run"),
+    ("primero|primera", "first"),
+    ("clase*", "class"),
+    ("archivo*|fichero*", "file"),
+    ("export*|públic*", "public"),
+    ("función|funciones", "function"),
+    ("defecto|predetermin*", "default"),
+    ("reparte|divide*|organiz*", "divid"),
+    ("gema|gemas", "depend"),
     // French
     ("construi*|compiler", "build"),
     ("installer", "install"),
@@ -358,9 +381,11 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
     }
     let is_of_project = by_newcomer
         || has("ci|project|repo|repositori|codebas|program|framework|librari|app|applic|tool|it|this|here");
-    if !has("ci|workflow|pipelin") && has(VERSION_WORDS) && has(LANGUAGE_WORDS) {
+    let asks_version = || words.iter().any(|word| word != "languag" && is_listed(word, VERSION_WORDS));
+    if !has("ci|workflow|pipelin|add|new|extend") && has(LANGUAGE_WORDS) && (asks_version() || has("languag"))
+    {
         let is_other = |word: &&String| {
-            ![COMMON, VERSION_WORDS, LANGUAGE_WORDS].iter().any(|list| is_listed(word, list))
+            ![COMMON, VERSION_WORDS, LANGUAGE_WORDS, "releas|latest"].iter().any(|list| is_listed(word, list))
         };
         let others: Vec<String> = words.iter().filter(is_other).cloned().collect();
         let most = match is_of_project {
@@ -369,13 +394,20 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         };
         return (others.len() <= most).then(|| Asked { others, ..Asked::about(Topic::Language) });
     }
+    // A place, not a command.
+    let asks_where = ["where ", "wo ", "dónde ", "où "].iter().any(|start| plain.starts_with(start));
+    let asks_for_file = WHICH_FILE.as_ref().is_some_and(|which| which.is_match(&plain));
+    let asks_for_library = WHICH_LIBRARY.as_ref().is_some_and(|which| which.is_match(&plain));
     let matches = |profile: &&Profile| match profile.topic {
         Topic::TestOne => {
             has(profile.asks)
                 && has("singl|one|onli|specif|particular|certain|subset|just")
                 && has("run|execut|how|command|start")
         }
-        Topic::Test => has(profile.asks) && (has("run|execut|suit|all|everi") || words.len() <= 4),
+        Topic::Build | Topic::Run => has(profile.asks) && !asks_where,
+        Topic::Test => {
+            has(profile.asks) && !asks_where && (has("run|execut|suit|all|everi") || words.len() <= 4)
+        }
         Topic::Central => {
             has("most|everyth|everi|nearli|near|almost|central|core|rest|heart")
                 && has("import|depend|includ|build|requir|reli|rest|central|core|use")
@@ -406,14 +438,19 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
                 && !has("command")
         }
         Topic::Dependencies => {
-            WHICH_LIBRARY.as_ref().is_some_and(|which| which.is_match(&plain))
+            asks_for_library
                 || has("depend|librari|packag|requir")
                     && has("need|depend|requir|extern|reli|third")
                     && !has("instal|where|add")
         }
         Topic::Release => {
-            has("releas|publish") && has("how|which|what|where|made|new|cut|step|releas")
+            has("releas|publish")
+                && has("how|which|what|where|made|new|cut|step|releas")
+                && !has("build|built|compil|instal")
                 || has("version") && has("current|latest|number|what|this|new|project")
+        }
+        Topic::Entry if has("load|requir|import") => {
+            has("file|first") && has("packag|librari|gem|crate") && !has("most|other|everi|test")
         }
         Topic::Entry => {
             has(profile.asks)
@@ -433,15 +470,19 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         let is_other = |word: &&String| {
             !is_listed(word, COMMON) && !is_listed(word, profile.asks) && !is_listed(word, profile.near)
         };
-        words.iter().filter(is_other).cloned().collect()
+        let others: BTreeSet<String> = words.iter().filter(is_other).cloned().collect();
+        others.into_iter().collect()
     };
     // An unknown word of another language may be a verb; two are more likely a subject.
     let unrelated = |others: &[String]| others.len() + unknown.saturating_sub(1);
     let (profile, others) = PROFILES.iter().filter(matches).find_map(|profile| {
         let may_name = names.is_empty() || profile.may_have_names();
         let others = others(profile);
-        (may_name && unrelated(&others) <= profile.unrelated_words(by_newcomer, is_of_project))
-            .then_some((profile, others))
+        let asks_for_library = profile.topic == Topic::Dependencies && asks_for_library;
+        (may_name
+            && (asks_for_library
+                || unrelated(&others) <= profile.unrelated_words(by_newcomer, is_of_project, asks_for_file)))
+        .then_some((profile, others))
     })?;
     let is_subject = |word: &&String| !is_listed(word, QUESTION_WORDS) && !is_listed(word, PLACE_WORDS);
     let words = words.iter().chain(&names).filter(is_subject).cloned().collect();
@@ -451,8 +492,9 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
 impl Profile {
     /// Returns how many unrelated words a question about the topic may have. With more, it is about a part of the code:
     /// "Where is the timeout set?"
-    fn unrelated_words(&self, by_newcomer: bool, is_of_project: bool) -> usize {
+    fn unrelated_words(&self, by_newcomer: bool, is_of_project: bool, asks_for_file: bool) -> usize {
         match self.topic {
+            Topic::Layout if asks_for_file => 6,
             Topic::Layout | Topic::Extend | Topic::Documentation | Topic::Central => 3,
             Topic::Configuration => 2,
             Topic::Ci | Topic::Licence | Topic::Size | Topic::Release if is_of_project => 4,
@@ -584,6 +626,13 @@ mod tests {
             ("What does CI run, and on which systems?", Topic::Ci),
             ("Which packages does it need to run?", Topic::Dependencies),
             ("Under which licence is it?", Topic::Licence),
+            ("How do I build it from a release tarball?", Topic::Build),
+            ("How do I add a language to the highlighting?", Topic::Extend),
+            ("Which file is loaded when somebody requires the package?", Topic::Entry),
+            ("Which gem parses the code?", Topic::Dependencies),
+            ("Which file in lib handles routes, which hooks, which replies?", Topic::Layout),
+            ("Wie formatiere und prüfe ich den Code vor einem Pull Request?", Topic::Lint),
+            ("¿Dónde están los ajustes por defecto?", Topic::Configuration),
         ] {
             assert_eq!(classify(question).map(|asked| asked.topic), Some(expected), "{question}");
         }
@@ -640,6 +689,7 @@ mod tests {
             "Wofür wird der Mutex gebraucht?",
             "Which function calls parse_rollout?",
             "Where is the timeout set?",
+            "Where is it decided what has to be built again?",
             "How is the query built?",
             "Where is revoke called?",
             "When does the timer start?",

@@ -29,6 +29,8 @@ pub struct Repository {
     pub name: Option<String>,
     /// One sentence with its location.
     pub description: Option<Description>,
+    /// The first paragraphs of prose of the README.
+    pub(crate) paragraphs: Vec<Paragraph>,
     pub readme: Option<String>,
     pub manifest: Option<String>,
 }
@@ -41,12 +43,14 @@ impl Repository {
         let readme = README_NAMES.iter().find_map(|name| find(name));
         let manifest =
             manifest::NAMES.iter().find_map(|name| names.iter().find(|found| found == name).cloned());
-        let introduction =
-            readme.as_deref().map(|path| readme::parse(&text_of(workspace, path), path)).unwrap_or_default();
         let declared = manifest
             .as_deref()
             .map(|path| manifest::parse(&text_of(workspace, path), path))
             .unwrap_or_default();
+        let name = declared.name.clone().unwrap_or_else(|| unversioned(workspace.name()).to_owned());
+        let introduction =
+            readme.as_deref().map(|path| readme::parse(&text_of(workspace, path), path, Some(&name)));
+        let introduction = introduction.unwrap_or_default();
         Self {
             name: introduction.heading.or(declared.name),
             // A README's introduction is written for people; a manifest's description is better than a slogan.
@@ -55,6 +59,7 @@ impl Repository {
             } else {
                 declared.description.or(introduction.sentence)
             },
+            paragraphs: introduction.paragraphs,
             readme,
             manifest,
         }
@@ -72,7 +77,14 @@ pub fn top_names(workspace: &Workspace) -> Vec<String> {
 
 /// Returns the first paragraphs of prose of a README.
 pub(crate) fn paragraphs(workspace: &Workspace, path: &str) -> Vec<Paragraph> {
-    readme::parse(&text_of(workspace, path), path).paragraphs
+    readme::parse(&text_of(workspace, path), path, None).paragraphs
+}
+
+/// Returns the name of a folder without a version: `flask` for `flask-3.1`.
+pub(crate) fn unversioned(name: &str) -> &str {
+    let versioned =
+        name.rsplit_once('-').filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
+    versioned.map_or(name, |(name, _)| name)
 }
 
 /// Returns the beginning of a file for a model, and its first line with text as evidence.
@@ -87,7 +99,7 @@ pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, Strin
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.
 pub fn first_prose(markdown: &str) -> Option<String> {
-    let sentence = readme::parse(markdown, "").sentence?.text;
+    let sentence = readme::parse(markdown, "", None).sentence?.text;
     Some(without_controls(&sentence)).filter(|clean| !clean.is_empty())
 }
 

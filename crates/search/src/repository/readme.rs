@@ -1,7 +1,7 @@
 //! Finds the heading and the first paragraphs of a README between badges, logos and tables of contents.
 
 use openagents_core::{
-    text::{cut_at_word, one_line},
+    text::{cut_at_word, is_listed, one_line},
     update::Evidence,
 };
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -28,14 +28,16 @@ pub(crate) struct Paragraph {
     pub(crate) end: u64,
 }
 
-/// Maximum paragraphs that are read.
+/// Maximum paragraphs that are returned, and that are read to find the one that defines the project.
 const PARAGRAPHS: usize = 3;
+const READ: usize = 12;
 
-/// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text.
-pub(super) fn parse(text: &str, path: &str) -> Readme {
+/// Reads Markdown; good enough for headings and paragraphs of reStructuredText and plain text. `name` is what the project
+/// is called elsewhere.
+pub(super) fn parse(text: &str, path: &str, name: Option<&str>) -> Readme {
     let mut readme = Readme::default();
     let (mut block, mut code_seen, mut quotes) = (Block::default(), false, 0_usize);
-    let mut quoted = Vec::new();
+    let (mut prose, mut quoted) = (Vec::new(), Vec::new());
     for (event, range) in
         Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS)
             .into_offset_iter()
@@ -59,7 +61,7 @@ pub(super) fn parse(text: &str, path: &str) -> Readme {
             Event::End(TagEnd::Heading(_)) => {
                 let heading = block.text();
                 let is_name = !heading.ends_with('?') && (1..=HEADING).contains(&heading.chars().count());
-                if readme.heading.is_none() && readme.paragraphs.is_empty() && is_name {
+                if readme.heading.is_none() && prose.is_empty() && is_name {
                     readme.heading = Some(heading);
                 }
             }
@@ -69,31 +71,39 @@ pub(super) fn parse(text: &str, path: &str) -> Readme {
                 let line = |at: usize| text[..at].matches('\n').count() as u64 + 1;
                 let end = block.start + text[block.start..range.end].trim_end().len();
                 let paragraph = Paragraph { text: block.text(), start: line(block.start), end: line(end) };
-                if quotes > 0 {
-                    quoted.push((paragraph, code_seen));
-                    continue;
-                }
-                if readme.paragraphs.is_empty() {
-                    readme.introduce(&paragraph, path, code_seen);
-                }
-                readme.paragraphs.push(paragraph);
-                if readme.paragraphs.len() == PARAGRAPHS {
+                if quotes > 0 { &mut quoted } else { &mut prose }.push((paragraph, code_seen));
+                if prose.len() == READ {
                     break;
                 }
             }
             _ => {}
         }
     }
-    if let Some((paragraph, code_seen)) = quoted.into_iter().next()
-        && readme.paragraphs.is_empty()
-    {
-        readme.introduce(&paragraph, path, code_seen);
-        readme.paragraphs.push(paragraph);
+    // A slogan, thanks or news may come before "NAME is …".
+    if let Some(at) = prose.iter().position(|(paragraph, _)| readme.is_defined_by(&paragraph.text, name)) {
+        prose[..=at].rotate_right(1);
     }
+    if prose.is_empty() {
+        prose.extend(quoted.into_iter().next());
+    }
+    if let Some((paragraph, code_seen)) = prose.first() {
+        readme.introduce(paragraph, path, *code_seen);
+    }
+    readme.paragraphs = prose.into_iter().take(PARAGRAPHS).map(|(paragraph, _)| paragraph).collect();
     readme
 }
 
 impl Readme {
+    /// Returns whether a paragraph says what the project is: "NAME is …".
+    fn is_defined_by(&self, text: &str, name: Option<&str>) -> bool {
+        let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+        let mut words = text.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("the"));
+        let (Some(first), Some(verb)) = (words.next().map(letters), words.next()) else { return false };
+        let heading = self.heading.as_deref().and_then(|heading| heading.split_whitespace().next());
+        let is_named = heading.into_iter().chain(name).any(|name| letters(name) == first);
+        is_named && is_listed(verb, "is|are|lets|provides|sends|helps|makes|allows|offers|aims")
+    }
+
     fn introduce(&mut self, paragraph: &Paragraph, path: &str, code_seen: bool) {
         let text = first_sentence(&paragraph.text);
         self.introduces = !code_seen && (text.ends_with(['.', '!']) || text.contains(" is "));
@@ -139,8 +149,19 @@ impl Block {
         let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
         let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
         let least = if text.ends_with('.') { 2 } else { 3 };
+        let lower = text.to_lowercase();
+        let is_thanks = ["sponsor", "donat", "funding", "special thanks", "backers", "patreon"]
+            .iter()
+            .any(|word| lower.contains(word));
+        let is_caption = text.ends_with(':') && text.chars().count() <= HEADING;
         let is_menu = text.chars().filter(|c| matches!(c, '•' | '·' | '|')).count() > 1;
-        self.nested == 0 && !directive && !is_menu && words.count() >= least && self.linked * 2 < text.len()
+        self.nested == 0
+            && !directive
+            && !is_menu
+            && !is_thanks
+            && !is_caption
+            && words.count() >= least
+            && self.linked * 2 < text.len()
     }
 }
 
@@ -148,7 +169,7 @@ fn without_tags(html: &str) -> String {
     let mut parts = html.split('<');
     let first = parts.next();
     let others = parts.filter_map(|part| Some(part.split_once('>')?.1));
-    first.into_iter().chain(others).collect::<Vec<_>>().join(" ")
+    first.into_iter().chain(others).collect::<Vec<_>>().join(" ").replace("&nbsp;", " ")
 }
 
 /// Cuts after the first full stop that ends a sentence.
@@ -237,12 +258,17 @@ mod tests {
                 Some("Cop"),
                 Some(("Cop is a linter for Ruby.", 6)),
             ),
+            (
+                "# Thing\n\nThe fastest of all!\n\nOur sponsors are the best people:\n\nThe thing is a tool for cats.\n",
+                Some("Thing"),
+                Some(("The thing is a tool for cats.", 7)),
+            ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),
             ("## What is it?\n\nThing is a tool.\n", None, Some(("Thing is a tool.", 3))),
         ];
         for (text, heading, sentence) in rows {
-            let readme = parse(text, "README.md");
+            let readme = parse(text, "README.md", None);
             assert_eq!(readme.heading.as_deref(), heading, "{text}");
             let found = readme.sentence.map(|sentence| (sentence.text, sentence.line));
             assert_eq!(found, sentence.map(|(text, line)| (text.to_owned(), line)), "{text}");
@@ -252,8 +278,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_parsed(text in "\\PC*", lines in "([#>*`<\\[\\]()! .é\n-]|word){0,60}") {
-            parse(&text, "README");
-            parse(&lines, "README");
+            parse(&text, "README", None);
+            parse(&lines, "README", None);
         }
     }
 }
