@@ -7,7 +7,8 @@ import svelteConfig from './svelte.config.js';
 const USES = {
   backend: [],
   editor: ['backend'],
-  findings: ['connection', 'kit', 'words'],
+  markdown: ['kit'],
+  findings: ['connection', 'kit', 'markdown', 'words'],
   overview: ['connection', 'kit', 'words'],
   kit: [],
   words: ['connection'],
@@ -39,6 +40,7 @@ const USES = {
     'diff',
     'findings',
     'kit',
+    'markdown',
     'models/model-words',
     'overview',
     'session',

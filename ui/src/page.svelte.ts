@@ -26,7 +26,7 @@ import { Sessions } from './session/sessions.svelte';
 import { UNFILTERED } from './sidebar/filter';
 import { Listing } from './sidebar/listing.svelte';
 import { Theme } from './theme/theme.svelte';
-import { Markdown } from './timeline/markdown.svelte';
+import { Markdown } from './markdown/markdown.svelte';
 import { Navigation } from './navigation.svelte';
 import { Clock } from './words/clock.svelte';
 import { isAnsweredHere, Trusted } from './trust/trust';
