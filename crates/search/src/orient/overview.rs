@@ -126,7 +126,7 @@ fn commands(documents: &Documents, budget: &Budget) -> Vec<Fact> {
     let mut facts = Vec::new();
     for (label, question, most) in COMMANDS {
         let Some(asked) = topics::classify(question) else { continue };
-        let ranked = rank::rank(&documents, &asked, budget);
+        let ranked = rank::rank(documents, &asked, budget);
         let answers = how_to::commands(documents, &ranked, asked.topic).facts.into_iter();
         let answers = answers.map(Fact::without_heading);
         let fits = |fact: &Fact| {
