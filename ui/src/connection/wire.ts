@@ -493,7 +493,7 @@ export type Finding = {
   /** The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
    * what was sought. */
   excerpt: string;
-  /** The number of each line of the excerpt; 0 for a line that stands for others. Empty if they run from `start`. */
+  /** The number of each line of the excerpt; 0 where lines are omitted. Empty if they run from `start`. */
   lines?: Array<number>;
   /** Enclosing definition, or title of the session. */
   symbol?: string;

@@ -48,11 +48,15 @@ const shown = (text: string | null | undefined): Field => ({ text: text ?? '', f
 function message(row: MessageRow): Field[] {
   if (row.summary !== undefined) return summary(row.summary);
   if (row.findings === undefined || row.findings.findings.length === 0) return [shown(withoutMarkup(row.text))];
-  return row.findings.findings.flatMap((finding, at) => [
-    shown('path' in finding ? locationOf(finding) : ''),
-    shown(finding.symbol),
-    { text: finding.excerpt, folds: [[`${row.key} ${at} whole`, true]] as const },
-  ]);
+  return row.findings.findings.flatMap((finding, at) => {
+    const weaker: Fold = [`${row.key} weaker`, true];
+    const open: Fold[] = [weaker, [`${row.key} ${at} open`, true], [`${row.key} ${at} whole`, true]];
+    return [
+      { text: 'path' in finding ? locationOf(finding) : '', folds: [weaker] },
+      { text: finding.symbol ?? '', folds: [weaker] },
+      { text: finding.excerpt, folds: open },
+    ];
+  });
 }
 
 function summary({

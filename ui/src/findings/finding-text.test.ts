@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import { answerOf, countWords, cutAt, emptyTitle, glance, linesOf, matchedWords, walk } from './finding-text';
+import {
+  answerOf,
+  countWords,
+  cutAt,
+  emptyTitle,
+  glance,
+  linesOf,
+  matchedWords,
+  twins,
+  walk,
+  weakerFrom,
+} from './finding-text';
 
 const rest = { start: 1, end: 2, excerpt: '', score: 1, why: '' };
 const file = (path: string): Finding => ({ kind: 'usage', path, ...rest });
@@ -95,4 +106,24 @@ test.each([
   ['End', 0, 2],
   ['End', 2, null],
   ['Enter', 1, null],
-])('%s on card %i of three leads to %s', (key, at, expected) => expect(walk(key, at, 3)).toBe(expected));
+])('%s on card %i of three leads to %s', (key, at, expected) => expect(walk(key, at, [0, 1, 2])).toBe(expected));
+
+test.each([
+  [['redis/client.py', 'redis/asyncio/client.py', 'redis/cluster.py'], [[0, [1]]]],
+  [['src/async_impl/client.rs', 'src/blocking/client.rs'], [[0, [1]]]],
+  [['a/client.py', 'b/client.py'], []],
+  [['a/client.py', 'a/client.py'], []],
+])('versions of the same code are twins: %j', (paths, expected) => {
+  const findings = paths.map((path) => ({ ...file(path), symbol: 'get' }));
+  expect([...twins(findings)]).toEqual(expected);
+});
+
+test.each([
+  [[1, 0.9, 0.8, 0.3, 0.2], 3],
+  [[1, 0.4, 0.3, 0.2, 0.2], 5],
+  [[1, 0.9, 0.8, 0.3], 4],
+  [[1, 1, 0.9, 0.8, 0.7, 0.3, 0.2, 0.1], 5],
+  [[], 0],
+])('scores %j have weaker ones from %i', (scores, expected) =>
+  expect(weakerFrom(scores.map((score) => ({ ...file('a'), score })))).toBe(expected),
+);

@@ -71,8 +71,42 @@ export function cutAt(finding: Finding, lines: readonly Line[]): number | null {
   return last !== null && last < finding.end ? last : null;
 }
 
-/** The card that a key moves to; null outside the list. */
-export function walk(key: string, at: number, count: number): number | null {
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: count - 1 }[key];
-  return to === undefined || to === at || to < 0 || to >= count ? null : to;
+/** The card that a key moves to, of those that are shown; null outside the list. */
+export function walk(key: string, at: number, shown: readonly number[]): number | null {
+  const place = shown.indexOf(at);
+  const to = shown.at({ ArrowDown: place + 1, ArrowUp: Math.max(place - 1, 0), Home: 0, End: -1 }[key] ?? place);
+  return to === undefined || to === at ? null : to;
+}
+
+/** Folders and endings that tell two versions of the same code apart, such as `redis/client.py` and
+ * `redis/asyncio/client.py`. */
+const VERSION = /^_?(?:async|asyncio|aio|sync|blocking)(?:_impl)?$/;
+
+/** The findings that show the same symbol in the other version of a file, by the first one's index. */
+export function twins(findings: readonly Finding[]): Map<number, number[]> {
+  const first = new Map<string, number>();
+  const found = new Map<number, number[]>();
+  findings.forEach((finding, at) => {
+    if (!('path' in finding) || finding.symbol === undefined) return;
+    const place = finding.path.split('/').filter((part) => !VERSION.test(part));
+    const key = JSON.stringify([place, finding.symbol, finding.kind]);
+    const before = first.get(key);
+    const other = before === undefined ? undefined : findings[before];
+    if (other === undefined) first.set(key, at);
+    else if ('path' in other && other.path !== finding.path) found.set(before!, [...(found.get(before!) ?? []), at]);
+  });
+  return found;
+}
+
+/** Findings that are always shown. */
+const SURE = 3;
+/** Share of the score before it that the next finding has at most, where the weaker ones begin. */
+const GAP = 0.5;
+
+/** The index from which findings are much weaker than those before; the number of findings if none are. */
+export function weakerFrom(findings: readonly Finding[]): number {
+  const isGap = ({ score }: Finding, at: number): boolean =>
+    at >= SURE && at < findings.length - 1 && score <= GAP * Math.min(...findings.slice(0, at).map((one) => one.score));
+  const at = findings.findIndex(isGap);
+  return at === -1 ? findings.length : at;
 }
