@@ -159,6 +159,61 @@ test('the answer about a project is above the cards that show it', async () => {
   await tab.close();
 });
 
+test('code is coloured, versions of the same code are one card, and weaker places are folded', async () => {
+  const { tab, played } = await stage();
+  const { page } = tab;
+  const get = (path, score) => ({
+    kind: 'definition',
+    path,
+    start: 10,
+    end: 12,
+    excerpt: '# Reads the key.\ndef get(self, key):\n    return self.call("GET", key)',
+    symbol: 'get',
+    score,
+    why: 'defines `get`',
+  });
+  const paths = ['redis/client.py', 'redis/asyncio/client.py', 'redis/cluster.py', 'redis/cache.py', 'redis/lock.py'];
+  const scores = [1, 0.95, 0.9, 0.2, 0.1];
+  const findings = paths.map((path, at) => get(path, scores[at]));
+  find(played, findings);
+
+  const first = page.locator('[data-finding="0"]');
+  await first.locator('.hl-keyword', { hasText: 'def' }).waitFor();
+  assert.equal((await first.locator('.hl-comment').allTextContents()).join(''), '# Reads the key.');
+  assert.ok((await first.locator('mark').allTextContents()).includes('get'));
+  assert.equal(await page.locator('[data-finding="1"]').count(), 0);
+  await first.getByText('Also in redis/asyncio/client.py').waitFor();
+  assert.equal(await page.locator('[data-finding]').count(), 2);
+
+  await first.getByRole('button', { name: /^redis\/asyncio/ }).click();
+  await page.getByRole('complementary', { name: 'Inspector' }).getByText('redis/asyncio/client.py').first().waitFor();
+  await page.keyboard.press('Escape');
+
+  await page.getByRole('button', { name: '2 more, weaker' }).click();
+  assert.equal(await page.locator('[data-finding]').count(), 4);
+  await tab.shootAll('findings-coloured');
+  await tab.close();
+});
+
+test('a follow-up carries the symbol and the folder of the answer, and either can be left out', async () => {
+  const { tab, played } = await stage();
+  const { page } = tab;
+  find(played, FOUND);
+  await page.locator('[data-finding]').first().waitFor();
+  const field = page.getByLabel('Prompt', { exact: true });
+  const carried = page.getByRole('list', { name: 'The question is about' });
+  await field.fill('How do I build it?');
+  assert.equal(await carried.count(), 0);
+  await field.fill('And where is that tested?');
+  assert.deepEqual(await carried.locator('code').allTextContents(), ['pair_device', 'src/']);
+  await tab.shootAll('follow-up');
+  await carried.getByRole('button', { name: 'Leave out src/' }).click();
+  assert.deepEqual(await carried.locator('code').allTextContents(), ['pair_device']);
+  await field.press('Enter');
+  await page.getByText('And where is that tested? (`pair_device`)').first().waitFor();
+  await tab.close();
+});
+
 test('the keyboard walks the cards and opens the inspector, the reason and the editor', async () => {
   const { tab, page, played, cards } = await stage();
   await page.evaluate(() => {

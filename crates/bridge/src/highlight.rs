@@ -70,6 +70,11 @@ pub(super) fn highlight(language: &str, code: &str, until: Instant) -> Option<St
     Some(html)
 }
 
+/// Loads the languages, which takes a moment the first time.
+pub(super) fn load() {
+    syntaxes();
+}
+
 type Scopes = Vec<(Scope, &'static str)>;
 
 /// Returns the languages that bat knows (those of Sublime Text, TypeScript, TOML, Swift and others), and the scopes.

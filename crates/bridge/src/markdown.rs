@@ -1,6 +1,6 @@
 //! Renders Markdown to sanitised HTML, so that the page needs no Markdown code and need not trust any text.
 
-use super::highlight::{classes, highlight};
+use super::highlight::{self, classes, highlight};
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd, html};
 use pulldown_cmark_escape::{escape_html, escape_html_body_text};
 use std::time::{Duration, Instant};
@@ -12,8 +12,9 @@ const RENDERED_BYTES: usize = 256 << 10;
 /// Texts with deeper nesting are shown as plain text: an HTML parser takes time quadratic in the depth.
 const DEPTH: usize = 50;
 const RENDER_TIME: Duration = Duration::from_secs(2);
-/// Time limit for highlighting one message; the rest of its code is left plain.
-const HIGHLIGHT_TIME: Duration = Duration::from_millis(150);
+/// Time limit for highlighting one message; the rest of its code is left plain. The first use of a language compiles its
+/// patterns, which takes most of it.
+const HIGHLIGHT_TIME: Duration = Duration::from_millis(1_000);
 
 /// Renders `text` on a blocking thread. Falls back to plain text when that takes too long.
 pub(crate) async fn render(text: String) -> String {
@@ -49,7 +50,7 @@ fn to_html(text: &str) -> String {
         })
     });
     let mut rendered = String::with_capacity(text.len() * 3 / 2);
-    html::push_html(&mut rendered, Highlighted { events, until: Instant::now() + HIGHLIGHT_TIME });
+    html::push_html(&mut rendered, Highlighted { events, until: None });
     if deepest > DEPTH {
         return plain_text(text);
     }
@@ -69,7 +70,8 @@ fn to_html(text: &str) -> String {
 /// Events whose code blocks are highlighted.
 struct Highlighted<I> {
     events: I,
-    until: Instant,
+    /// Set at the first block.
+    until: Option<Instant>,
 }
 
 impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Highlighted<I> {
@@ -94,7 +96,12 @@ impl<'a, I: Iterator<Item = Event<'a>>> Iterator for Highlighted<I> {
             block.push('"');
         }
         block.push('>');
-        match highlight(&language, &code, self.until) {
+        // The first block of all waits for the languages.
+        let until = *self.until.get_or_insert_with(|| {
+            highlight::load();
+            Instant::now() + HIGHLIGHT_TIME
+        });
+        match highlight(&language, &code, until) {
             Some(html) => block.push_str(&html),
             None => drop(escape_html_body_text(&mut block, &code)),
         }
