@@ -7,7 +7,7 @@ OPENAGENTS is the program, LOCALISE the folder with the measure (fetch.py, score
 folder for the trees and the predictions. Two sets are measured: the measure's own ten projects, and the twelve of
 tests/answers. Every question runs in a new process; files are in the page cache.
 """
-import csv, json, os, resource, statistics, subprocess, sys, time
+import csv, json, os, re, resource, statistics, subprocess, sys, time
 
 here = os.path.dirname(os.path.abspath(__file__))
 ours = os.path.join(here, "..", "tests", "answers")
@@ -28,22 +28,44 @@ def fetch(localise, trees, cases, packages):
         subprocess.run([sys.executable, os.path.join(localise, "fetch.py"), trees, "--cases", cases, "--packages", packages], check=True)
 
 
+# As in crates/search/src/find/chunk.rs.
+PROLOGUE = re.compile(r"\s*(?:(?:import|from|use|package|#include|require|require_relative|using|<\?php)\b|(?://|\*|/\*|#|--|;).*(?:copyright|licen|spdx|all rights reserved|warrant))", re.I)
+
+
+def fault(finding):
+    """Returns what is wrong with the excerpt of a finding; None if it shows its symbol and begins with what was sought."""
+    excerpt, symbol = finding["excerpt"], finding.get("symbol")
+    if symbol and re.split(r"\W+", symbol)[-1].lower() not in excerpt.lower():
+        return f"`{symbol}` is not in its excerpt"
+    lines = excerpt.splitlines()
+    first = next((at for at, line in enumerate(lines) if not PROLOGUE.match(line)), len(lines))
+    words = [word.lower() for word in re.findall(r"`([^`]+)`", finding["why"])]
+    shows = lambda part: any(word in line.lower() for line in part for word in words)
+    if first > 0 and not shows(lines[:first]) and shows(lines[first:]):
+        return f"begins with {lines[0]!r}"
+    return None
+
+
 def predict(program, trees, cases, out):
-    """Returns the seconds of each question."""
+    """Returns the seconds of each question, and the faults of all excerpts."""
     environment = dict(os.environ, OPENAGENTS_HOME=os.path.join(trees, ".home"))
-    seconds = []
+    seconds, faults = [], []
     with open(out, "w", encoding="utf-8") as sink:
         for case in rows(cases):
             tree = os.path.join(trees, case["repo"].replace("/", "__"))
             begun = time.perf_counter()
             done = subprocess.run([program, "find", case["goal"], tree, "--json"], capture_output=True, text=True, env=environment, check=True)
             took = time.perf_counter() - begun
-            found = [f for f in json.loads(done.stdout)["findings"] if "path" in f]
+            answer = json.loads(done.stdout)
+            found = [f for f in answer["findings"] if "path" in f]
+            # An answer about the project quotes documents, headings included.
+            if "lead" not in answer:
+                faults += [f"{case['id']}: {f['path']}:{f['start']} {wrong}" for f in found if (wrong := fault(f))]
             spans = [{"file": f["path"], "start": f["start"], "end": f["end"]} for f in found]
             files = list(dict.fromkeys(f["path"] for f in found))
             sink.write(json.dumps({"id": case["id"], "files": files, "spans": spans, "seconds": round(took, 4)}) + "\n")
             seconds.append(took)
-    return seconds
+    return seconds, faults
 
 
 def score(localise, predictions, cases, repos=None):
@@ -77,6 +99,39 @@ def large_tree(program, work):
     subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
     ours, peer = timed([program, "find", question, root, "--json"]), timed(words)
     print(f"\n80,000 files: find {ours:.2f} s, rg with the same words {peer:.2f} s ({ours / peer:.1f}x)")
+    return root
+
+
+def crates(program, work):
+    """The sources of the crates that a build here uses: is all of them read?"""
+    root = os.path.join(work, "crates")
+    if not os.path.isdir(root):
+        os.makedirs(root)
+        metadata = subprocess.run(["cargo", "metadata", "--offline", "--format-version", "1"], capture_output=True, check=True)
+        for package in json.loads(metadata.stdout)["packages"]:
+            if package["source"]:
+                subprocess.run(["cp", "-r", os.path.dirname(package["manifest_path"]), root], check=True)
+    question = ["find", "Where is the timeout of a connection set?", root, "--json"]
+    took = timed([program, *question])
+    found = json.loads(subprocess.run([program, *question], capture_output=True, check=True).stdout)
+    files, size = 0, 0
+    for folder, _, names in os.walk(root):
+        files += len(names)
+        size += sum(os.path.getsize(os.path.join(folder, name)) for name in names)
+    print(f"sources of crates, {files:,} files, {size / 1e6:.0f} MB: find {took:.2f} s, {'cut' if found.get('truncated') else 'whole'}")
+
+
+def overview(program, name, root):
+    """The first exploration of a workspace: time to the first line and to the end, peak of memory."""
+    begun = time.perf_counter()
+    child = subprocess.Popen([program, "explore", root, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    child.stdout.readline()
+    first = time.perf_counter() - begun
+    child.stdout.read()
+    _, status, used = os.wait4(child.pid, 0)
+    took = time.perf_counter() - begun
+    print(f"first exploration, {name}: first line {first * 1000:.0f} ms, end {took:.2f} s, {used.ru_maxrss / 1024:.0f} MB"
+          + ("" if status == 0 else f", FAILED ({status})"))
 
 
 def timed(command):
@@ -99,8 +154,9 @@ def main():
     for which in ("all", "code"):
         subprocess.run([sys.executable, os.path.join(localise, "baselines.py"), trees, out, "--files", which], check=True, stderr=subprocess.DEVNULL)
     predict(program, trees, first, os.path.join(out, "warm.jsonl"))
-    seconds = sorted(predict(program, trees, first, os.path.join(out, "find.jsonl")))
-    predict(program, trees, second, os.path.join(out, "second.jsonl"))
+    seconds, faults = predict(program, trees, first, os.path.join(out, "find.jsonl"))
+    seconds.sort()
+    faults += predict(program, trees, second, os.path.join(out, "second.jsonl"))[1]
     print(f"\n{'':<34}{'style':<30}{'n':>5}{'recall@5':>10}{'MRR':>8}{'spans':>8}")
     show("find", score(localise, os.path.join(out, "find.jsonl"), first))
     show("find, five tuned projects", score(localise, os.path.join(out, "find.jsonl"), first, TUNED))
@@ -114,7 +170,12 @@ def main():
     rg = [json.loads(line)["seconds"] for line in open(os.path.join(out, "rg-all.jsonl"), encoding="utf-8")]
     print(f"\nfrom goal to findings: median {statistics.median(seconds):.3f} s, p95 {seconds[len(seconds) * 95 // 100]:.3f} s, "
           f"rg with the same words: median {statistics.median(rg):.3f} s; largest process, baselines included: {memory:.0f} MB")
-    large_tree(program, work)
+    root = large_tree(program, work)
+    crates(program, work)
+    overview(program, "this project", os.path.join(here, ".."))
+    overview(program, "80,000 files", root)
+    if faults:
+        sys.exit("\nFAILED: excerpts that do not show the point:\n" + "\n".join(faults))
 
 
 if __name__ == "__main__":
