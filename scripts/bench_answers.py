@@ -107,9 +107,12 @@ def crates(program, work):
     root = os.path.join(work, "crates")
     if not os.path.isdir(root):
         os.makedirs(root)
-        metadata = subprocess.run(["cargo", "metadata", "--offline", "--format-version", "1"], capture_output=True, check=True)
-        for package in json.loads(metadata.stdout)["packages"]:
-            if package["source"]:
+        host = re.search(r"host: (\S+)", subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True).stdout)[1]
+        metadata = subprocess.run(["cargo", "metadata", "--offline", "--format-version", "1", "--filter-platform", host], capture_output=True, check=True)
+        resolved = json.loads(metadata.stdout)
+        used = {node["id"] for node in resolved["resolve"]["nodes"]}
+        for package in resolved["packages"]:
+            if package["source"] and package["id"] in used:
                 subprocess.run(["cp", "-r", os.path.dirname(package["manifest_path"]), root], check=True)
     question = ["find", "Where is the timeout of a connection set?", root, "--json"]
     took = timed([program, *question])

@@ -1,4 +1,5 @@
-import type { Summary } from '../connection/wire';
+import type { Finding, Summary } from '../connection/wire';
+import { twins, weakerFrom } from '../findings/finding-text';
 import { screenText } from '../terminal/screen';
 import { delegation, isDelegation } from '../session/delegation';
 import { resultWords } from '../session/result-words';
@@ -48,13 +49,20 @@ const shown = (text: string | null | undefined): Field => ({ text: text ?? '', f
 function message(row: MessageRow): Field[] {
   if (row.summary !== undefined) return summary(row.summary);
   if (row.findings === undefined || row.findings.findings.length === 0) return [shown(withoutMarkup(row.text))];
-  return row.findings.findings.flatMap((finding, at) => {
-    const weaker: Fold = [`${row.key} weaker`, true];
-    const open: Fold[] = [weaker, [`${row.key} ${at} open`, true], [`${row.key} ${at} whole`, true]];
+  const { findings } = row.findings;
+  const others = twins(findings);
+  const folded = new Set([...others.values()].flat());
+  const from = weakerFrom(findings);
+  return findings.flatMap((finding, at) => {
+    if (folded.has(at)) return [];
+    const weaker: Fold[] = at < from ? [] : [[`${row.key} weaker`, true]];
+    const open: Fold[] = [...weaker, [`${row.key} ${at} open`, true], [`${row.key} ${at} whole`, true]];
+    const place = (of: Finding | undefined): string => (of !== undefined && 'path' in of ? locationOf(of) : '');
     return [
-      { text: 'path' in finding ? locationOf(finding) : '', folds: [weaker] },
-      { text: finding.symbol ?? '', folds: [weaker] },
+      { text: place(finding), folds: weaker },
+      { text: finding.symbol ?? '', folds: weaker },
       { text: finding.excerpt, folds: open },
+      ...(others.get(at) ?? []).map((other) => ({ text: place(findings[other]), folds: weaker })),
     ];
   });
 }

@@ -112,6 +112,8 @@ test.each([
   [['redis/client.py', 'redis/asyncio/client.py', 'redis/cluster.py'], [[0, [1]]]],
   [['src/async_impl/client.rs', 'src/blocking/client.rs'], [[0, [1]]]],
   [['a/client.py', 'b/client.py'], []],
+  [['src/client.ts', 'src/sync/client.ts'], []],
+  [['a/client.py', 'a/client.py', 'a/aio/client.py', 'a/aio/client.py'], []],
   [['a/client.py', 'a/client.py'], []],
 ])('versions of the same code are twins: %j', (paths, expected) => {
   const findings = paths.map((path) => ({ ...file(path), symbol: 'get' }));
@@ -122,6 +124,7 @@ test.each([
   [[1, 0.9, 0.8, 0.3, 0.2], 3],
   [[1, 0.4, 0.3, 0.2, 0.2], 5],
   [[1, 0.9, 0.8, 0.3], 4],
+  [[1, 1, 1, 0.4, 1, 0.3], 6],
   [[1, 1, 0.9, 0.8, 0.7, 0.3, 0.2, 0.1], 5],
   [[], 0],
 ])('scores %j have weaker ones from %i', (scores, expected) =>

@@ -78,35 +78,46 @@ export function walk(key: string, at: number, shown: readonly number[]): number 
   return to === undefined || to === at ? null : to;
 }
 
-/** Folders and endings that tell two versions of the same code apart, such as `redis/client.py` and
- * `redis/asyncio/client.py`. */
-const VERSION = /^_?(?:async|asyncio|aio|sync|blocking)(?:_impl)?$/;
+/** Folders that tell two versions of the same code apart, such as `redis/client.py` and `redis/asyncio/client.py`. */
+const VERSION = /^_?(?:(?<async>async|asyncio|aio|blocking)|sync)(?:_impl)?$/;
 
 /** The findings that show the same symbol in the other version of a file, by the first one's index. */
 export function twins(findings: readonly Finding[]): Map<number, number[]> {
-  const first = new Map<string, number>();
-  const found = new Map<number, number[]>();
+  const alike = new Map<string, number[]>();
   findings.forEach((finding, at) => {
     if (!('path' in finding) || finding.symbol === undefined) return;
     const place = finding.path.split('/').filter((part) => !VERSION.test(part));
     const key = JSON.stringify([place, finding.symbol, finding.kind]);
-    const before = first.get(key);
-    const other = before === undefined ? undefined : findings[before];
-    if (other === undefined) first.set(key, at);
-    else if ('path' in other && other.path !== finding.path) found.set(before!, [...(found.get(before!) ?? []), at]);
+    alike.set(key, [...(alike.get(key) ?? []), at]);
   });
-  return found;
+  const pathsOf = (group: readonly number[]): string[] =>
+    group.flatMap((at) => {
+      const finding = findings[at];
+      return finding !== undefined && 'path' in finding ? [finding.path] : [];
+    });
+  const isAsync = (path: string): boolean =>
+    path.split('/').some((part) => VERSION.exec(part)?.groups?.['async'] !== undefined);
+  const groups = [...alike.values()].filter((group) => {
+    const paths = pathsOf(group);
+    // A symbol that a file has twice may be two different ones.
+    return new Set(paths).size === paths.length && paths.some(isAsync);
+  });
+  return new Map(
+    groups.flatMap(([first, ...others]) => (first === undefined || others.length === 0 ? [] : [[first, others]])),
+  );
 }
 
 /** Findings that are always shown. */
 const SURE = 3;
-/** Share of the score before it that the next finding has at most, where the weaker ones begin. */
+/** A finding with at most this share of the lowest score before it begins the weaker ones. */
 const GAP = 0.5;
 
 /** The index from which findings are much weaker than those before; the number of findings if none are. */
 export function weakerFrom(findings: readonly Finding[]): number {
-  const isGap = ({ score }: Finding, at: number): boolean =>
-    at >= SURE && at < findings.length - 1 && score <= GAP * Math.min(...findings.slice(0, at).map((one) => one.score));
+  const isGap = (_: Finding, at: number): boolean => {
+    const least = GAP * Math.min(...findings.slice(0, at).map(({ score }) => score));
+    return at >= SURE && at < findings.length - 1 && findings.slice(at).every(({ score }) => score <= least);
+  };
   const at = findings.findIndex(isGap);
   return at === -1 ? findings.length : at;
 }

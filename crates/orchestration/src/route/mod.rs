@@ -1,6 +1,6 @@
 //! Routes a prompt when the user leaves the choice to OpenAgents.
 //!
-//! Small talk gets a fixed answer, a question gets findings, and work goes to a model on this machine. **Architecture
+//! Small talk gets an answer of OpenAgents itself, a question gets findings, and work goes to a model on this machine. **Architecture
 //! invariant:** text alone never starts an agent off this machine. Only `@agent`, the workspace's agent and
 //! [`Situation::allows_external`] do; everything else is [`Inline::Card`], where the user decides.
 

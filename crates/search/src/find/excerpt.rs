@@ -44,7 +44,7 @@ impl Excerpt {
             above(lines, chunk.head)
         } else {
             shown.extend((chunk.head..=signature).map(Some).chain([None]));
-            (best - BEFORE).max(signature + 1)
+            best - BEFORE
         };
         let room = LINES.saturating_sub(shown.len());
         let last = end.max(chunk.head.min(lines.len().saturating_sub(1)));

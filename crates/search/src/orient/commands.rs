@@ -23,7 +23,7 @@ impl Found {
         Self { at, text: text.into(), runs: None }
     }
 
-    /// Adds a line to the command before it if that ends with a `\\`, else a command.
+    /// Adds a line to the command before it if that ends with a backslash, else a command.
     fn add(found: &mut Vec<Self>, at: usize, text: &str) {
         match found.last_mut().filter(|last| last.text.ends_with('\\')) {
             Some(last) => last.text = format!("{} {text}", last.text.trim_end_matches('\\').trim_end()),
@@ -62,11 +62,17 @@ pub(super) fn of_part(own: &[&str], source: Source, name: &str, heading: &str) -
 /// Returns a command for each target, with what it runs.
 fn target_commands(lines: &[&str], program: &str) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
+    let mut in_recipe = false;
     for (at, line) in lines.iter().enumerate() {
         let target = TARGET.as_ref().and_then(|target| target.captures(line)).and_then(|found| found.get(1));
         if let Some(name) = target {
             found.push(Found::new(at, format!("{program} {}", name.as_str())));
-        } else if line.starts_with(['\t', ' '])
+            in_recipe = true;
+        } else if !line.starts_with([' ', '\t', '#']) && !line.trim().is_empty() {
+            // A variable, say, which may have further lines.
+            in_recipe = false;
+        } else if in_recipe
+            && line.starts_with(['\t', ' '])
             && !line.trim().is_empty()
             && let Some(last) = found.last_mut()
         {
@@ -113,7 +119,7 @@ fn tool_commands(lines: &[&str], heading: &str) -> Vec<Found> {
         let (name, body) = line.split_once('=')?;
         let is_name =
             !name.is_empty() && name.trim().chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-        let body = unquoted(body).trim_start_matches('[').trim();
+        let body = unquoted(body).trim_matches(['[', ']']).trim();
         (is_name && !line.starts_with([' ', '\t', '[']))
             .then(|| Found::new(at, format!("{runner}{}", name.trim())).that_runs(body))
     };
@@ -156,12 +162,14 @@ fn defined_commands(lines: &[&str], pattern: Option<&Regex>, program: &str) -> V
 
 /// Returns the commands of `run:` and `script:` steps.
 fn ci_commands(lines: &[&str]) -> Vec<Found> {
-    let mut found = Vec::new();
-    let mut block: Option<usize> = None;
+    let mut found: Vec<Found> = Vec::new();
+    // The indentation of the key above a block, and whether its lines are one.
+    let mut block: Option<(usize, bool)> = None;
+    let mut begins = false;
     for (at, line) in lines.iter().enumerate() {
         let trimmed = line.trim();
         let indent = line.len() - line.trim_start().len();
-        if let Some(outer) = block {
+        if let Some((outer, is_folded)) = block {
             if trimmed.is_empty() {
                 continue;
             }
@@ -172,7 +180,11 @@ fn ci_commands(lines: &[&str]) -> Vec<Found> {
                     .trim_matches(['"', '\'']);
                 let is_setting = command.split_once(": ").is_some_and(|(key, _)| !key.contains(' '));
                 if !command.starts_with('#') && !is_setting {
-                    Found::add(&mut found, at, command);
+                    match found.last_mut().filter(|_| is_folded && !begins) {
+                        Some(last) => last.text = format!("{} {command}", last.text),
+                        None => Found::add(&mut found, at, command),
+                    }
+                    begins = false;
                 }
                 continue;
             }
@@ -191,7 +203,10 @@ fn ci_commands(lines: &[&str]) -> Vec<Found> {
         ] {
             if let Some(rest) = item.strip_prefix(key) {
                 match rest.trim() {
-                    "" | "|" | ">" | "|-" | ">-" | "|+" => block = Some(indent),
+                    "" | "|" | ">" | "|-" | ">-" | "|+" => {
+                        block = Some((indent, rest.trim().starts_with('>')));
+                        begins = true;
+                    }
                     // In a workflow it may be an argument of an action.
                     command if key == "command:" && !is_command(command) => {}
                     command => found.push(Found::new(at, unquoted(command))),

@@ -12,7 +12,7 @@ use openagents_core::{
     workspace::{Workspace, WorkspaceError},
 };
 use parking_lot::Mutex;
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 
 /// Maximum number of documents; those nearest to the root come first.
 const DOCUMENTS: usize = 400;
@@ -64,6 +64,16 @@ pub(super) struct Documents {
     pub(super) names: Vec<String>,
     /// The walk ended early.
     pub(super) truncated: bool,
+    /// The stems of each passage, once it is ranked.
+    pub(super) stems: OnceLock<Vec<PassageStems>>,
+}
+
+/// The stems of a passage.
+#[derive(Debug, Default)]
+pub(super) struct PassageStems {
+    /// Of its headings and its path.
+    pub(super) heading: Vec<String>,
+    pub(super) text: Vec<String>,
 }
 
 impl Documents {
@@ -94,7 +104,12 @@ impl Documents {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let path = if folder == "." { name } else { format!("{folder}/{name}") };
                 if entry.file_type().is_ok_and(|kind| kind.is_file())
-                    && matches!(source(&path), Some(Source::Ci | Source::Lint | Source::Guide))
+                    && match source(&path) {
+                        Some(Source::Ci | Source::Lint) => true,
+                        // Others are listed unless git ignores them.
+                        Some(Source::Guide) => folder == ".github",
+                        _ => false,
+                    }
                 {
                     paths.push(path);
                 }
@@ -116,7 +131,13 @@ impl Documents {
             passages.extend(split(&text, path, source));
         }
         passages.truncate(PASSAGES);
-        Self { passages, truncated: walked.unfinished, names: names(workspace), paths }
+        Self {
+            passages,
+            truncated: walked.unfinished,
+            names: names(workspace),
+            paths,
+            stems: OnceLock::new(),
+        }
     }
 }
 
@@ -126,7 +147,17 @@ fn names(workspace: &Workspace) -> Vec<String> {
     let parts = names.flat_map(|name| {
         let name = name.to_lowercase();
         let last = name.rsplit(['/', ':', '@']).next().unwrap_or(&name).trim().to_owned();
-        [name.split_whitespace().next().unwrap_or_default().trim_end_matches([':', ',']).to_owned(), last]
+        // "App: a tool" is called App, "Python client" is not called Python.
+        let first = match name.split_once(' ') {
+            Some((first, rest))
+                if first.ends_with([':', ',']) || !rest.starts_with(char::is_alphanumeric) =>
+            {
+                first
+            }
+            Some(_) => "",
+            None => &name,
+        };
+        [first.trim_end_matches([':', ',']).to_owned(), last]
     });
     parts.filter(|name| name.len() > 1).collect()
 }

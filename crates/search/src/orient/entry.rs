@@ -39,6 +39,8 @@ static MAIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
 struct Start {
     finding: Finding,
     line: String,
+    /// It is a program, not the entry of a library.
+    runs: bool,
 }
 
 /// Returns the entries of programs and of the library, most likely first.
@@ -46,7 +48,7 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents, budget: &Budge
     let mut starts = declared(workspace, documents, budget);
     let named = &documents.names;
     starts.extend(mains(workspace, &documents.paths, named, budget));
-    let is_program = !starts.is_empty();
+    let is_program = starts.iter().any(|start| start.runs);
     starts.extend(libraries(workspace, &documents.paths, if is_program { &[] } else { named }));
     starts.extend(example(documents).filter(|_| !is_program));
     let mut known: Vec<(String, u64)> = Vec::new();
@@ -57,7 +59,7 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents, budget: &Budge
         is_new
     });
     let mut answer = Answer::default();
-    for Start { line, finding } in starts.into_iter().take(STARTS) {
+    for Start { line, finding, .. } in starts.into_iter().take(STARTS) {
         let fact = Fact::new(line);
         answer.facts.push(match finding.path() {
             Some(path) => fact.within(path, finding.start, finding.end),
@@ -94,7 +96,7 @@ fn declared(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Ve
                 let target = module_file(&documents.paths, module);
                 let place = target.as_deref().and_then(|path| definition(workspace, path, function));
                 let line = format!("`{}` calls `{}`", code_span(command), code_span(function));
-                starts.extend(place.map(|finding| Start { finding, line }));
+                starts.extend(place.map(|finding| Start { finding, line, runs: true }));
             }
         }
         if matches!(name, "package.json" | "composer.json") {
@@ -104,7 +106,7 @@ fn declared(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Ve
                     .and_then(|path| beginning(workspace, &path, format!("`{}` of `{name}`", &found[1])))
                 {
                     let line = format!("`{}` of the package is `{}`", &found[1], code_span(&found[2]));
-                    starts.push(Start { finding, line });
+                    starts.push(Start { finding, line, runs: &found[1] == "bin" });
                 }
             }
         }
@@ -115,7 +117,7 @@ fn declared(workspace: &Workspace, documents: &Documents, budget: &Budget) -> Ve
     });
     starts.extend(scripts.take(4).filter_map(|path| {
         let finding = beginning(workspace, path, "a program of the project".to_owned())?;
-        Some(Start { line: format!("The program `{}`", code_span(path)), finding })
+        Some(Start { line: format!("The program `{}`", code_span(path)), finding, runs: true })
     }));
     starts
 }
@@ -187,7 +189,7 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Bud
         let in_programs = lower.contains("/bin/") || lower.starts_with("cmd/") || lower.contains("/cmd/");
         (!is_of_project && !is_named && !in_programs, lower.matches('/').count(), lower)
     };
-    // A build script is not the program, and what a library's documentation shows neither.
+    // A build script is not the program, nor is an example in a library's documentation.
     let may_start =
         |path: &&String| is_code(path) && !matches!(path.rsplit('/').next(), Some("build.rs" | "lib.rs"));
     let mut files: Vec<&String> = paths.iter().filter(may_start).collect();
@@ -200,13 +202,14 @@ fn mains(workspace: &Workspace, paths: &[String], named: &[String], budget: &Bud
         let Some(text) = text(workspace, Path::new(path)) else { continue };
         let Some(found) = MAIN.as_ref().and_then(|main| main.find(&text)) else { continue };
         // Many modules of Python can be run on their own.
-        if found.as_str().starts_with("if ") && !starts.is_empty() && rank(path).0 {
+        let is_module = found.as_str().starts_with("if ") && rank(path).0;
+        if is_module && !starts.is_empty() {
             continue;
         }
         let offset = found.start() + found.as_str().len() - found.as_str().trim_start().len();
         let at = text[..offset].matches('\n').count();
         let finding = span(path, &text, at, Some("main".to_owned()), "execution starts here".to_owned());
-        starts.push(Start { line: "Execution starts in `main`".to_owned(), finding });
+        starts.push(Start { line: "Execution starts in `main`".to_owned(), finding, runs: !is_module });
         if starts.len() == 4 {
             break;
         }
@@ -232,7 +235,7 @@ fn example(documents: &Documents) -> Option<Start> {
     let block = passage.text.split("```").skip(1).step_by(2).find(is_code)?;
     let code = block.lines().skip(1).map(str::trim).find(is_statement)?;
     let line = format!("An example: `{}`", code_span(&clip(code, 100)));
-    Some(Start { finding, line })
+    Some(Start { finding, line, runs: false })
 }
 
 /// The names that the entry of a library exposes.
@@ -293,6 +296,7 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
             Some(Start {
                 line: format!("The library's public entry is `{}`{exposes}", code_span(path)),
                 finding,
+                runs: false,
             })
         })
         .collect()

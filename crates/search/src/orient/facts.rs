@@ -246,7 +246,7 @@ pub(super) fn dependencies(documents: &Documents) -> Answer {
 /// The version, from its file, the manifest or the newest entry of the change log; then how a release is made.
 pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Asked) -> Answer {
     static VERSION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?i)^(?:\s*"?version"?\s*[:=]|\s{0,4}<version>|\s*AC_INIT|\s*project\(.*version|.*[^\w-]VERSION\s*=).*\d"#)
+        Regex::new(r#"(?i)^(?:\s*"?version"?\s*[:=]|\s*<version>|\s*AC_INIT|\s*project\(.*version|.*[^\w-]VERSION\s*=).*\d"#)
             .ok()
     });
     let mut answer = Answer::default();
@@ -254,13 +254,27 @@ pub(super) fn version(documents: &Documents, ranked: &[Ranked<'_>], asked: &Aske
         answer.facts.push(Fact::quoted(passage, 0, &passage.text));
         answer.show(finding(passage));
     }
+    const OTHERS: [&str; 6] =
+        ["parent", "dependencies", "dependencyManagement", "build", "profiles", "reporting"];
     // Other sections have the versions of dependencies and tools.
     let is_own = |passage: &&Passage| {
         let heading = passage.heading.as_str();
         heading == "tool.poetry" || !heading.contains("depend") && !heading.starts_with("tool.")
     };
+    let mut in_others: Option<&str> = None;
     for passage in documents.of_root(Source::Manifest).filter(is_own) {
-        let mut lines = passage.text.lines().enumerate().filter(|(_, line)| !line.starts_with("<?"));
+        let mut lines = passage.text.lines().enumerate().filter(|(_, line)| {
+            let line = line.trim();
+            // Of Maven, whose elements are not sections.
+            match in_others {
+                Some(element) if line.contains(&format!("</{element}>")) => in_others = None,
+                Some(_) => {}
+                None => {
+                    in_others = OTHERS.into_iter().find(|element| line.starts_with(&format!("<{element}>")))
+                }
+            }
+            in_others.is_none() && !line.starts_with("<?") && !line.starts_with("</")
+        });
         let named = lines.find(|(_, line)| VERSION.as_ref().is_some_and(|version| version.is_match(line)));
         if let Some((at, line)) = named.filter(|_| answer.facts.len() < 3) {
             answer.facts.push(Fact::quoted(passage, at, line));

@@ -142,7 +142,7 @@ fn commands(documents: &Documents, budget: &Budget) -> Vec<Fact> {
 
 /// Returns whether a user can type a command: it names a program, and has no variables of a makefile or of CI.
 fn is_typed(code: &str) -> bool {
-    let has_variables = ["$(", "${", "$<", "$@", "\\n"].iter().any(|variable| code.contains(variable));
+    let has_variables = ["$(", "${", "$<", "$@", "\\n", "…"].iter().any(|variable| code.contains(variable));
     !has_variables && (commands::is_command(code) || code.contains('/') && code.contains(' '))
 }
 

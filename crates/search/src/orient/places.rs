@@ -15,7 +15,7 @@ use openagents_core::{
     budget::Budget,
     parallel,
     terms::synonyms,
-    text::{cut_at_word, one_line, prefix},
+    text::{cut_at_word, is_listed, one_line, prefix},
     update::{Finding, FindingKind, Place},
     visible::code_span,
     workspace::Workspace,
@@ -39,7 +39,7 @@ const OUTER: usize = 2;
 const SHOWN: usize = 24;
 /// Maximum characters of a description.
 const DESCRIPTION: usize = 200;
-/// Maximum names in a folder that stand for a description.
+/// Maximum names in a folder listed in place of a description.
 const ENTRIES: usize = 14;
 /// Maximum names of definitions per file.
 const DEFINITIONS: usize = 300;
@@ -54,6 +54,9 @@ const IN_DEFINITION: f32 = 0.3;
 const NAMED: f32 = 1.6;
 /// Factor of a place in a folder of tests or documents, if the question is not about these.
 const ASIDE: f32 = 0.4;
+const ASIDE_FOLDERS: &str = "\
+    test|tests|testing|spec|specs|example|examples|doc|docs|fixture|fixtures|testdata|bench|benches|benchmark|benchmarks";
+const ASIDE_WORDS: &str = "test|spec|exampl|doc|document|manual|guid|fixtur|bench|benchmark";
 /// Weight of a synonym next to the word itself.
 const SYNONYM: f32 = 0.4;
 
@@ -521,12 +524,11 @@ pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f3
         if own.peek().is_some() && own.all(|word| words.iter().any(|asked| compared(asked) == word)) {
             *score *= NAMED;
         }
-        let is_aside = |part: &str| {
-            ["test", "spec", "example", "doc", "fixture", "benchmark"]
-                .iter()
-                .any(|aside| part.starts_with(aside))
-        };
-        if !words.iter().any(|word| is_aside(word)) && path.split('/').any(is_aside) {
+        let folders = place.path.rsplit_once('/').map_or("", |(folders, _)| folders);
+        let is_aside = || folders.split('/').any(|folder| is_listed(folder, ASIDE_FOLDERS));
+        let is_asked = || words.iter().any(|word| is_listed(word, ASIDE_WORDS));
+        // Documents are searched on their own.
+        if (place.path.ends_with('/') || is_code(&place.path)) && is_aside() && !is_asked() {
             *score *= ASIDE;
         }
     }
@@ -536,6 +538,8 @@ pub(super) fn about<'a>(described: &'a [Described], words: &[String]) -> Vec<(f3
     ranked
 }
 
+/// Maximum quotations of guides in an answer.
+const GUIDES: usize = 2;
 /// Maximum files and folders in an answer.
 const PLACES: usize = 5;
 
@@ -561,7 +565,8 @@ pub(super) fn answer(
     let mut answer = Answer { facts: found.iter().map(|place| place.fact()).collect(), ..Answer::default() };
     if asked.topic == Topic::Extend {
         // Guides say how.
-        let guides = quotes(&ranked[..ranked.len().min(2)], asked);
+        let mut guides = quotes(ranked, asked);
+        guides.facts.truncate(GUIDES);
         found.iter().take(1).for_each(|place| answer.show(finding(workspace, place)));
         answer.facts.extend(guides.facts);
         guides.findings.into_iter().for_each(|finding| answer.show(finding));

@@ -1,7 +1,7 @@
 //! Ranks the passages of a project's documents for a question.
 
 use super::{
-    documents::{Command, Documents, Passage},
+    documents::{Command, Documents, Passage, PassageStems},
     evidence::Fact,
     files::THREADS,
     sources::Source,
@@ -47,9 +47,8 @@ const RANKED: usize = 200;
 fn words(asked: &Asked) -> Vec<(String, f32)> {
     let own = asked.others.iter().map(|word| (word.clone(), 1.6));
     let of_topic = topics::profile(asked.topic).into_iter().flat_map(|profile| {
-        // What the question says counts more than what it may mean.
-        let weight = |word: &str| match asked.words.is_empty() || asked.words.iter().any(|said| said == word)
-        {
+        // Words of the question count more than other words of its topic.
+        let weight = |word: &str| match asked.words.is_empty() || asked.words.iter().any(|own| own == word) {
             true => 1.0,
             false => 0.5,
         };
@@ -59,27 +58,31 @@ fn words(asked: &Asked) -> Vec<(String, f32)> {
     own.chain(of_topic).collect()
 }
 
+fn stemmed(passages: &[Passage], budget: &Budget) -> Vec<PassageStems> {
+    let stemmed = |(): &mut (), at: usize| {
+        let passage = &passages[at];
+        let heading = stems(&format!("{} {}", passage.heading, path_words(&passage.path)));
+        Some(PassageStems { heading, text: stems(&passage.text) })
+    };
+    let stemmed = parallel::map(passages.len(), THREADS, || !budget.spent(), || (), stemmed);
+    stemmed.into_iter().map(Option::unwrap_or_default).collect()
+}
+
 /// Returns the passages with words of the question or its topic, best first.
 pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget) -> Vec<Ranked<'a>> {
     let passages = &documents.passages;
     let Some(profile) = topics::profile(asked.topic) else { return Vec::new() };
     let command = Regex::new(profile.command).ok().filter(|_| !profile.command.is_empty());
     let words = words(asked);
-    let stemmed = |(): &mut (), at: usize| {
-        let passage = &passages[at];
-        Some((stems(&format!("{} {}", passage.heading, path_words(&passage.path))), stems(&passage.text)))
-    };
-    let stemmed = parallel::map(passages.len(), THREADS, || !budget.spent(), || (), stemmed);
-    let stemmed: Vec<(Vec<String>, Vec<String>)> =
-        stemmed.into_iter().map(Option::unwrap_or_default).collect();
-    let rarity = rarity(&stemmed, &words);
+    let stemmed = documents.stems.get_or_init(|| stemmed(passages, budget));
+    let rarity = rarity(stemmed, &words);
     let average =
-        stemmed.iter().map(|(_, text)| text.len()).sum::<usize>() as f32 / stemmed.len().max(1) as f32;
+        stemmed.iter().map(|stems| stems.text.len()).sum::<usize>() as f32 / stemmed.len().max(1) as f32;
     let mut ranked: Vec<Ranked<'a>> = passages
         .iter()
-        .zip(&stemmed)
+        .zip(stemmed)
         .take_while(|_| !budget.spent())
-        .filter_map(|(passage, (heading, text))| {
+        .filter_map(|(passage, PassageStems { heading, text })| {
             let length = 0.4 + 0.6 * text.len() as f32 / average.max(1.0);
             let mut score = 0.0;
             for ((word, weight), rare) in words.iter().zip(&rarity) {
@@ -92,10 +95,10 @@ pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget)
                 .commands
                 .iter()
                 .filter(|found| {
-                    let whole = found
-                        .runs
-                        .as_ref()
-                        .map_or_else(|| found.text.clone(), |runs| format!("{} {runs}", found.text));
+                    let runs = found.runs.as_deref().unwrap_or_default().split("; ");
+                    let runs = runs.filter(|line| !installs_release(line) && !is_aside(line));
+                    let whole =
+                        std::iter::once(found.text.as_str()).chain(runs).collect::<Vec<_>>().join(" ");
                     command.as_ref().is_some_and(|command| command.is_match(&whole))
                         && fits(asked, &found.text)
                         && !installs_release(&found.text)
@@ -107,7 +110,7 @@ pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget)
             if !commands.is_empty() {
                 score += 2.0;
             }
-            score *= prior(asked.topic, passage.source) * nearness(&passage.path);
+            score *= prior(asked.topic, passage.source) * nearness(&passage.path, passage.source);
             (score > 0.3).then_some(Ranked { passage, score, commands })
         })
         .collect();
@@ -129,14 +132,20 @@ fn fits(asked: &Asked, command: &str) -> bool {
             // The colon of a script's name is not an argument.
             let is_runner = |word: &&str| matches!(*word, "npm" | "yarn" | "pnpm" | "run");
             let arguments: Vec<&str> = command.split_whitespace().skip_while(is_runner).collect();
-            let is_named = |word: &&str| *word != "test" && asked.words.iter().any(|asked| asked == word);
-            arguments.iter().any(is_named)
-                || arguments.len() > 1
-                    && arguments.iter().any(|word| word.contains(['/', '.', ':', '<', '-']))
+            arguments.len() > 1 && arguments.iter().any(|word| word.contains(['/', '.', ':', '<', '-']))
+                || names_task(command, &asked.words)
         }
         Topic::Build => !command.contains("apt-get") || command.contains("build"),
         _ => true,
     }
+}
+
+/// Returns whether a command runs a task with a name from the question: `npm run unit`.
+fn names_task(command: &str, asked: &[String]) -> bool {
+    const RUNNERS: &str = "npm|yarn|pnpm|bun|make|just|composer|rake|tox|nox|hatch|poe|pdm|task";
+    let mut words = command.split_whitespace();
+    words.next().is_some_and(|program| is_listed(program, RUNNERS))
+        && words.any(|task| !is_listed(task, "run|test|tests") && asked.iter().any(|word| word == task))
 }
 
 /// Returns whether a command installs a published package: what users of the project do, not its developers.
@@ -156,7 +165,9 @@ fn is_aside(command: &str) -> bool {
         "echo|printf|sed|awk|grep|cat|cp|mv|rm|mkdir|chmod|chown|export|source|cd|curl|wget|find|tar|unzip";
     let words: Vec<&str> = command.split_whitespace().collect();
     let program = words.first().copied().unwrap_or_default();
-    let is_assignment = program.contains("=\"") || program.contains('=') && words.len() == 1;
+    static ASSIGNMENT: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"^\w+=(?:"[^"]*"?|'[^']*'?|\S*)$"#).ok());
+    let is_assignment = ASSIGNMENT.as_ref().is_some_and(|assignment| assignment.is_match(command.trim()));
     let is_about_itself = words.last().is_some_and(|last| is_listed(last, "-V|-h|--version|--help|help"));
     is_assignment
         || is_about_itself
@@ -204,20 +215,22 @@ fn prior(topic: Topic, source: Source) -> f32 {
 }
 
 /// Returns whether a document is a translation, by the language at the end of its name: `readme-ja.md`, `readme.zh-cn.md`.
-fn is_translation(path: &str) -> bool {
-    const LANGUAGES: &str = "ar|bn|cn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nl|no|pl|pt|ro|ru|sv|th|tr|tw|uk|ur|vi|zh";
+fn is_translation(path: &str, source: Source) -> bool {
+    const LANGUAGES: &str = "ar|bn|br|cn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nl|no|pl|pt|ro|ru|sv|th|tr|tw|uk|ur|vi|zh";
     let name = path.rsplit('/').next().unwrap_or(path);
-    let parts: Vec<&str> = name.split(['-', '_', '.']).collect();
-    parts.len() > 2 && parts[1..parts.len() - 1].iter().any(|part| is_listed(part, LANGUAGES))
+    let last = name.split(['-', '_', '.']).rev().nth(1);
+    matches!(source, Source::Readme | Source::Guide | Source::Manual)
+        && name.contains('.')
+        && last.is_some_and(|last| is_listed(last, LANGUAGES))
 }
 
 /// Documents at the root are about the whole project, those further down about parts.
-fn nearness(path: &str) -> f32 {
+fn nearness(path: &str, source: Source) -> f32 {
     let lower = path.to_lowercase();
     let depth = lower.trim_start_matches(".github/").matches('/').count();
     // A manual's own build is about its pages.
     let is_of_manual = lower.starts_with("doc") && lower.contains('/') && lower.ends_with("makefile");
-    let is_aside = is_translation(&lower)
+    let is_aside = is_translation(&lower, source)
         || is_of_manual
         || ["test", "example", "fixture", "vendor", "template", "benchmark"]
             .iter()
@@ -251,9 +264,9 @@ fn quote(passage: &Passage, words: &[(String, f32)]) -> String {
 }
 
 /// Returns the inverse document frequency of each word.
-fn rarity(stemmed: &[(Vec<String>, Vec<String>)], words: &[(String, f32)]) -> Vec<f32> {
+fn rarity(stemmed: &[PassageStems], words: &[(String, f32)]) -> Vec<f32> {
     let mut counts: HashMap<&str, f32> = HashMap::new();
-    for (heading, text) in stemmed {
+    for PassageStems { heading, text } in stemmed {
         for (word, _) in words {
             if heading.contains(word) || text.contains(word) {
                 *counts.entry(word).or_default() += 1.0;

@@ -235,8 +235,11 @@ static NEWCOMER: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// "Which library does the parsing?"
 static WHICH_LIBRARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"^(?:which|what) (?:external |third.party )?(?:(?:librar|dependenc|gem)\w* \w|(?:package|crate)s? (?:do|does|is used|are used|handle|provide))|^welche (?:pakete|bibliotheken|bibliothek) |^qué (?:bibliotecas?|dependencias?|gemas?) ").ok()
+    Regex::new(r"^(?:which|what) (?:external |third.party )?(?:library|libraries|dependency|dependencies|gems?|packages?|crates?) (?:do|does|is used|are used|handles?|provides?|\w+s the )|^welche (?:pakete|bibliotheken|bibliothek) |^qué (?:bibliotecas?|dependencias?|gemas?) ").ok()
 });
+
+/// Maximum words that say what a library does.
+const LIBRARY_WORDS: usize = 6;
 
 /// "Which file holds the routes?"
 static WHICH_FILE: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -395,7 +398,8 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         return (others.len() <= most).then(|| Asked { others, ..Asked::about(Topic::Language) });
     }
     // A place, not a command.
-    let asks_where = ["where ", "wo ", "dónde ", "où "].iter().any(|start| plain.starts_with(start));
+    let asks_where =
+        !by_newcomer && ["where ", "wo ", "dónde ", "où "].iter().any(|start| plain.starts_with(start));
     let asks_for_file = WHICH_FILE.as_ref().is_some_and(|which| which.is_match(&plain));
     let asks_for_library = WHICH_LIBRARY.as_ref().is_some_and(|which| which.is_match(&plain));
     let matches = |profile: &&Profile| match profile.topic {
@@ -479,10 +483,11 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
         let may_name = names.is_empty() || profile.may_have_names();
         let others = others(profile);
         let asks_for_library = profile.topic == Topic::Dependencies && asks_for_library;
-        (may_name
-            && (asks_for_library
-                || unrelated(&others) <= profile.unrelated_words(by_newcomer, is_of_project, asks_for_file)))
-        .then_some((profile, others))
+        let most = match asks_for_library {
+            true => LIBRARY_WORDS,
+            false => profile.unrelated_words(by_newcomer, is_of_project, asks_for_file),
+        };
+        (may_name && unrelated(&others) <= most).then_some((profile, others))
     })?;
     let is_subject = |word: &&String| !is_listed(word, QUESTION_WORDS) && !is_listed(word, PLACE_WORDS);
     let words = words.iter().chain(&names).filter(is_subject).cloned().collect();

@@ -1,7 +1,7 @@
 //! Finds the heading and the first paragraphs of a README between badges, logos and tables of contents.
 
 use openagents_core::{
-    text::{cut_at_word, is_listed, one_line},
+    text::{cut_at_word, is_listed, one_line, prefix},
     update::Evidence,
 };
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -96,12 +96,18 @@ pub(super) fn parse(text: &str, path: &str, name: Option<&str>) -> Readme {
 impl Readme {
     /// Returns whether a paragraph says what the project is: "NAME is …".
     fn is_defined_by(&self, text: &str, name: Option<&str>) -> bool {
-        let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        let mut words = text.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("the"));
-        let (Some(first), Some(verb)) = (words.next().map(letters), words.next()) else { return false };
-        let heading = self.heading.as_deref().and_then(|heading| heading.split_whitespace().next());
-        let is_named = heading.into_iter().chain(name).any(|name| letters(name) == first);
-        is_named && is_listed(verb, "is|are|lets|provides|sends|helps|makes|allows|offers|aims")
+        let words = |text: &str| -> Vec<String> {
+            let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+            text.split_whitespace().map(letters).filter(|word| !word.is_empty() && word != "the").collect()
+        };
+        let text = words(prefix(text, HEADING * 4));
+        self.heading.as_deref().into_iter().chain(name).map(words).any(|name| {
+            let verb = text.strip_prefix(name.as_slice()).and_then(|rest| rest.first());
+            !name.is_empty()
+                && verb.is_some_and(|verb| {
+                    is_listed(verb, "is|are|lets|provides|sends|helps|makes|allows|offers|aims")
+                })
+        })
     }
 
     fn introduce(&mut self, paragraph: &Paragraph, path: &str, code_seen: bool) {
@@ -150,9 +156,18 @@ impl Block {
         let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
         let least = if text.ends_with('.') { 2 } else { 3 };
         let lower = text.to_lowercase();
-        let is_thanks = ["sponsor", "donat", "funding", "special thanks", "backers", "patreon"]
-            .iter()
-            .any(|word| lower.contains(word));
+        let is_thanks = [
+            "special thanks",
+            "sponsors",
+            "sponsored by",
+            "sponsor this",
+            "donate",
+            "backers",
+            " funding platform",
+            "patreon",
+        ]
+        .iter()
+        .any(|word| lower.contains(word));
         let is_caption = text.ends_with(':') && text.chars().count() <= HEADING;
         let is_menu = text.chars().filter(|c| matches!(c, '•' | '·' | '|')).count() > 1;
         self.nested == 0

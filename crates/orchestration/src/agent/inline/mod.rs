@@ -45,28 +45,18 @@ pub fn answer(
 /// in the first person plural: several agents are behind every answer.
 fn about(prompt: &str, situation: &Situation) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let ready = ready_names(situation);
-    let named = route::named(prompt, situation);
-    let state = match (named, ready) {
-        (Some(named), ready) => {
-            let name = situation.name(&named);
-            let state = match situation.obstacle(&named) {
-                None => format!("{name} is ready here"),
-                Some(obstacle) => format!("{name} is not available: {obstacle}"),
-            };
-            match ready {
-                Some(ready) if ready != name => format!("{state} (ready here: {ready})"),
-                _ => state,
-            }
-        }
-        (None, Some(ready)) => {
-            format!("Ready here: {ready}; Settings → Agents and Settings → Models list the others")
-        }
-        (None, None) => {
-            "No agent and no model is ready yet; Settings → Agents and Settings → Models list what can be \
-                         set up"
-                .to_owned()
-        }
+    let settings = "Settings → Agents and Settings → Models list";
+    let ready = match ready_names(situation) {
+        Some(ready) => format!("Ready here: {ready}; {settings} the others"),
+        None => format!("No agent and no model is ready yet; {settings} what can be set up"),
+    };
+    let state = match route::named(prompt, situation)
+        .map(|named| (situation.name(&named), situation.obstacle(&named)))
+    {
+        None => ready,
+        Some((name, None)) => format!("{name} is ready here"),
+        Some((name, Some(obstacle))) if obstacle.starts_with(&name) => format!("{obstacle} ({ready})"),
+        Some((name, Some(obstacle))) => format!("{name} is not available: {obstacle} ({ready})"),
     };
     format!(
         "We are OpenAgents {version}: we find what is in this folder and in its past sessions without a network, and \

@@ -74,11 +74,11 @@ fn question_about_agents_is_answered_from_this_installation() {
     let rows = [
         ("who are you?", &[][..], "No agent and no model is ready yet"),
         ("which agents are installed?", &["codex", "claude-code"], "Ready here: Codex, Claude Code; "),
-        ("what is Codex?", &["codex"], "Codex is ready here."),
+        ("what is Codex?", &["codex"], ". Codex is ready here."),
         (
             "is claude code installed?",
             &["codex"],
-            "Claude Code is not available: it is not installed (ready here: Codex).",
+            "Claude Code is not available: it is not installed (Ready here: Codex; ",
         ),
     ];
     for (text, ready, expected) in rows {
