@@ -14,7 +14,7 @@ const DEPTH: usize = 50;
 const RENDER_TIME: Duration = Duration::from_secs(2);
 /// Time limit for highlighting one message; the rest of its code is left plain. The first use of a language compiles its
 /// patterns, which takes most of this time.
-const HIGHLIGHT_TIME: Duration = Duration::from_millis(1_000);
+const HIGHLIGHT_TIME: Duration = Duration::from_millis(500);
 
 /// Renders `text` on a blocking thread. Falls back to plain text when that takes too long.
 pub(crate) async fn render(text: String) -> String {

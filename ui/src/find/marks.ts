@@ -7,8 +7,9 @@ const BLOCKS =
   'p, div, li, pre, h1, h2, h3, h4, tr, td, th, dt, dd, section, article, header, figure, figcaption, button, summary, br, blockquote';
 /** Most matches marked per row. */
 const MOST = 500;
-/** Milliseconds during which a row may change its size after a scroll to it. */
+/** Milliseconds during which a row may change its size after a scroll to it, since its last change and in all. */
 const SETTLES = 1_500;
+const LONGEST = 10_000;
 
 /** The matches in an element, as ranges. */
 function rangesIn(element: Element, pattern: TextPattern): Range[] {
@@ -62,12 +63,13 @@ interface Marked {
 export class Marks {
   readonly #list: HTMLElement;
   readonly #scroller: HTMLElement;
-  readonly #changes = new MutationObserver(() => this.#soon());
+  readonly #changes = new MutationObserver(() => this.#changed());
   readonly #leaving = new AbortController();
   #marked: Marked | null = null;
   #now: Range | null = null;
   #frame = 0;
   #until = 0;
+  #broughtAt = 0;
   #dirty = false;
 
   constructor(list: HTMLElement, scroller: HTMLElement) {
@@ -86,7 +88,14 @@ export class Marks {
 
   /** Scrolls to the current match, now and while its row settles. */
   bring(): void {
-    this.#until = performance.now() + SETTLES;
+    this.#broughtAt = performance.now();
+    this.#until = this.#broughtAt + SETTLES;
+    this.#soon();
+  }
+
+  #changed(): void {
+    const now = performance.now();
+    if (now < this.#until) this.#until = Math.min(now + SETTLES, this.#broughtAt + LONGEST);
     this.#soon();
   }
 
