@@ -49,7 +49,7 @@ pub(super) fn entry(workspace: &Workspace, documents: &Documents, budget: &Budge
     let named = &documents.names;
     starts.extend(mains(workspace, &documents.paths, named, budget));
     let is_program = starts.iter().any(|start| start.runs);
-    starts.extend(libraries(workspace, &documents.paths, if is_program { &[] } else { named }));
+    starts.extend(libraries(workspace, &documents.paths, named, is_program));
     starts.extend(example(documents).filter(|_| !is_program));
     let mut known: Vec<(String, u64)> = Vec::new();
     starts.retain(|start| {
@@ -257,7 +257,7 @@ fn exports(text: &str) -> Vec<String> {
 }
 
 /// Returns the public entry of a library.
-fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<Start> {
+fn libraries(workspace: &Workspace, paths: &[String], named: &[String], is_program: bool) -> Vec<Start> {
     let is_entry = |path: &str| {
         let depth = path.matches('/').count();
         matches!(
@@ -271,13 +271,16 @@ fn libraries(workspace: &Workspace, paths: &[String], named: &[String]) -> Vec<S
                 | "lib/index.js"
         ) || depth <= 2 && path.ends_with("/__init__.py") && is_code(path)
             || depth == 1 && path.starts_with("lib/") && path.ends_with(".rb")
-            || is_code(path) && {
+            || !is_program && is_code(path) && {
                 let stem = path.rsplit('/').next().unwrap_or(path).split('.').next().unwrap_or_default();
                 named.contains(&stem.to_lowercase())
             }
     };
     let mut found: Vec<&String> = paths.iter().filter(|path| is_entry(path)).collect();
-    found.sort_by_key(|path| (path.matches('/').count(), path.len()));
+    let is_named = |path: &str| {
+        path.split('/').rev().nth(1).is_some_and(|folder| named.iter().any(|name| name == folder))
+    };
+    found.sort_by_key(|path| (path.matches('/').count(), !is_named(path), path.len()));
     let depth = found.first().map_or(0, |path| path.matches('/').count());
     found
         .into_iter()

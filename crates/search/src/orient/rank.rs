@@ -83,6 +83,9 @@ pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget)
         .zip(stemmed)
         .take_while(|_| !budget.spent())
         .filter_map(|(passage, PassageStems { heading, text })| {
+            if command.is_some() && is_of_manual(&passage.path) {
+                return None;
+            }
             let length = 0.4 + 0.6 * text.len() as f32 / average.max(1.0);
             let mut score = 0.0;
             for ((word, weight), rare) in words.iter().zip(&rarity) {
@@ -91,22 +94,7 @@ pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget)
                 let found = 2.5 * in_heading + in_text / length;
                 score += weight * rare * found * 2.2 / (found + 1.2);
             }
-            let commands: Vec<&Command> = passage
-                .commands
-                .iter()
-                .filter(|found| {
-                    let runs = found.runs.as_deref().unwrap_or_default().split("; ");
-                    let runs = runs.filter(|line| !installs_release(line) && !is_aside(line));
-                    let whole =
-                        std::iter::once(found.text.as_str()).chain(runs).collect::<Vec<_>>().join(" ");
-                    command.as_ref().is_some_and(|command| command.is_match(&whole))
-                        && fits(asked, &found.text)
-                        && !installs_release(&found.text)
-                        && !is_aside(&found.text)
-                        // A README shows how the program is used.
-                        && !(passage.source == Source::Readme && runs_one_of(&found.text, &documents.names))
-                })
-                .collect();
+            let commands = answering(passage, asked, command.as_ref(), &documents.names);
             if !commands.is_empty() {
                 score += 2.0;
             }
@@ -123,6 +111,29 @@ pub(super) fn rank<'a>(documents: &'a Documents, asked: &Asked, budget: &Budget)
         ranked.retain(|ranked| ranked.passage.source != Source::Manual || ranked.commands.is_empty());
     }
     ranked
+}
+
+/// Returns the commands of a passage that answer a question. `wanted` is the pattern of its topic, `names` are the
+/// project's.
+fn answering<'a>(
+    passage: &'a Passage,
+    asked: &Asked,
+    wanted: Option<&Regex>,
+    names: &[String],
+) -> Vec<&'a Command> {
+    let answers = |command: &&Command| {
+        let runs = command.runs.as_deref().unwrap_or_default().split("; ");
+        let runs = runs.filter(|line| !installs_release(line) && !is_aside(line));
+        let whole = std::iter::once(command.text.as_str()).chain(runs).collect::<Vec<_>>().join(" ");
+        // A README shows how the program is used.
+        let is_usage = passage.source == Source::Readme && runs_one_of(&command.text, names);
+        wanted.is_some_and(|wanted| wanted.is_match(&whole))
+            && fits(asked, &command.text)
+            && !installs_release(&command.text)
+            && !is_aside(&command.text)
+            && !is_usage
+    };
+    passage.commands.iter().filter(answers).collect()
 }
 
 /// Returns whether a command that matches a topic may answer a question about it.
@@ -214,6 +225,12 @@ fn prior(topic: Topic, source: Source) -> f32 {
     }
 }
 
+/// Returns whether a document builds the pages of a manual.
+fn is_of_manual(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    lower.starts_with("doc") && lower.ends_with("/makefile")
+}
+
 /// Returns whether a document is a translation, by the language at the end of its name: `readme-ja.md`, `readme.zh-cn.md`.
 fn is_translation(path: &str, source: Source) -> bool {
     const LANGUAGES: &str = "ar|bn|br|cn|cs|da|de|el|es|fa|fi|fr|he|hi|hu|id|it|ja|jp|ko|kr|nl|no|pl|pt|ro|ru|sv|th|tr|tw|uk|ur|vi|zh";
@@ -228,10 +245,7 @@ fn is_translation(path: &str, source: Source) -> bool {
 fn nearness(path: &str, source: Source) -> f32 {
     let lower = path.to_lowercase();
     let depth = lower.trim_start_matches(".github/").matches('/').count();
-    // A manual's own build is about its pages.
-    let is_of_manual = lower.starts_with("doc") && lower.contains('/') && lower.ends_with("makefile");
     let is_aside = is_translation(&lower, source)
-        || is_of_manual
         || ["test", "example", "fixture", "vendor", "template", "benchmark"]
             .iter()
             .any(|part| lower.split('/').rev().skip(1).any(|folder| folder.starts_with(part)));

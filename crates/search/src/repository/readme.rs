@@ -102,11 +102,13 @@ impl Readme {
         };
         let text = words(prefix(text, HEADING * 4));
         self.heading.as_deref().into_iter().chain(name).map(words).any(|name| {
-            let verb = text.strip_prefix(name.as_slice()).and_then(|rest| rest.first());
-            !name.is_empty()
-                && verb.is_some_and(|verb| {
-                    is_listed(verb, "is|are|lets|provides|sends|helps|makes|allows|offers|aims")
-                })
+            let rest = text.strip_prefix(name.as_slice()).unwrap_or_default();
+            let is_verb =
+                |word: &String| is_listed(word, "is|are|lets|provides|sends|helps|makes|allows|offers|aims");
+            // "NAME is written in Python" says something else.
+            let is_state =
+                |word: &String| word.ends_with("ed") || is_listed(word, "written|available|built|made|free");
+            !name.is_empty() && rest.first().is_some_and(is_verb) && !rest.get(1).is_some_and(is_state)
         })
     }
 
@@ -154,6 +156,7 @@ impl Block {
         let text = self.text();
         let directive = text.starts_with("..") || text.starts_with(':') || text.contains("]:");
         let words = text.split(' ').filter(|word| word.chars().filter(|c| c.is_alphabetic()).count() > 1);
+        let addresses: usize = text.split(' ').filter(|word| word.contains("://")).map(str::len).sum();
         let least = if text.ends_with('.') { 2 } else { 3 };
         let lower = text.to_lowercase();
         let is_thanks = [
@@ -165,6 +168,7 @@ impl Block {
             "backers",
             " funding platform",
             "patreon",
+            "tidelift",
         ]
         .iter()
         .any(|word| lower.contains(word));
@@ -176,7 +180,7 @@ impl Block {
             && !is_thanks
             && !is_caption
             && words.count() >= least
-            && self.linked * 2 < text.len()
+            && (self.linked + addresses) * 2 < text.len()
     }
 }
 
@@ -277,6 +281,11 @@ mod tests {
                 "# Thing\n\nThe fastest of all!\n\nOur sponsors are the best people:\n\nThe thing is a tool for cats.\n",
                 Some("Thing"),
                 Some(("The thing is a tool for cats.", 7)),
+            ),
+            (
+                "# Thing\n\nIt counts cats.\n\nThing is written in Rust.\n",
+                Some("Thing"),
+                Some(("It counts cats.", 3)),
             ),
             ("", None, None),
             ("# Only\n", Some("Only"), None),
