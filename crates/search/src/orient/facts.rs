@@ -185,19 +185,45 @@ fn name_of_licence(text: &str) -> &'static str {
     }
 }
 
+/// Maximum dependencies of a section that are named.
+const NAMES: usize = 40;
+
+/// The dependencies in a section of a manifest, or in consecutive sections about one each.
+struct Section<'a> {
+    what: &'a str,
+    names: Vec<String>,
+    first: &'a Passage,
+    /// The last line.
+    end: u64,
+}
+
 /// The dependencies that the root manifest lists.
 pub(super) fn dependencies(documents: &Documents) -> Answer {
     static NAME: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"^\s*(?:"([@\w./-]+)"\s*:|([\w.-]+)\s*=|"?'?([A-Za-z][\w.-]+)\s*(?:[><=~!]|\[|"|'|$)|(?:require\s+)?([\w.-]+\.[\w.-]+/[\w./-]+)\s+v|<artifactId>([\w.-]+)<|.*add_(?:runtime_)?dependency\(?\s*['"]([\w-]+)|\s*gem\s+['"]([\w-]+))"#).ok()
     });
     let mut answer = Answer::default();
+    let mut sections: Vec<Section<'_>> = Vec::new();
     for passage in documents.of_root(Source::Manifest) {
         let heading = passage.heading.to_lowercase();
         let is_list = heading.contains("depend")
             || heading.starts_with("require")
             || heading == "options"
             || passage.heading.is_empty() && !passage.path.ends_with(".json");
-        if !is_list || heading.contains("dev") && answer.facts.len() > 2 {
+        if !is_list || heading.contains("dev") && sections.len() > 2 {
+            continue;
+        }
+        // A section of Cargo may be about one dependency: `[dependencies.serde]`.
+        if let Some(at) = passage.heading.find("dependencies.").filter(|_| passage.path.ends_with(".toml")) {
+            let (what, name) = passage.heading.split_at(at + "dependencies".len());
+            let name = name.trim_start_matches('.').to_owned();
+            match sections.last_mut().filter(|last| last.what == what && last.first.path == passage.path) {
+                Some(last) => {
+                    last.names.push(name);
+                    last.end = passage.end;
+                }
+                None => sections.push(Section { what, names: vec![name], first: passage, end: passage.end }),
+            }
             continue;
         }
         let mut names: Vec<String> = Vec::new();
@@ -231,14 +257,16 @@ pub(super) fn dependencies(documents: &Documents) -> Answer {
         }
         names.dedup();
         if !names.is_empty() {
-            let what =
-                if passage.heading.is_empty() { "dependencies".to_owned() } else { passage.heading.clone() };
-            let names: Vec<String> =
-                names.iter().take(40).map(|name| format!("`{}`", code_span(name))).collect();
-            let fact = Fact::new(format!("{what}: {}", names.join(", ")));
-            answer.facts.push(fact.within(&passage.path, passage.start, passage.end));
-            answer.show(finding(passage));
+            let what = if passage.heading.is_empty() { "dependencies" } else { &passage.heading };
+            sections.push(Section { what, names, first: passage, end: passage.end });
         }
+    }
+    for Section { what, names, first, end } in sections {
+        let names: Vec<String> =
+            names.iter().take(NAMES).map(|name| format!("`{}`", code_span(name))).collect();
+        let fact = Fact::new(format!("{what}: {}", names.join(", ")));
+        answer.facts.push(fact.within(&first.path, first.start, end));
+        answer.show(finding(first));
     }
     answer
 }
@@ -347,4 +375,20 @@ pub(super) fn ci(documents: &Documents) -> Answer {
     best.sort_by_key(|passage| std::cmp::Reverse(passage.commands.len()));
     best.into_iter().for_each(|passage| answer.show(finding(passage)));
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orient::documents::split;
+
+    #[test]
+    fn dependencies_with_a_section_each_are_one_list() {
+        let text = "[package]\nname = \"x\"\n[dependencies.bytes]\nversion = \"1\"\n\n[dependencies.http]\n\
+                    version = \"1\"\nfeatures = []\n[dev-dependencies]\ntempfile = \"3\"\n";
+        let passages = split(text, "Cargo.toml", Source::Manifest);
+        let answer = dependencies(&Documents { passages, ..Documents::default() });
+        let stated: Vec<&str> = answer.facts.iter().map(Fact::statement).collect();
+        assert_eq!(stated, ["dependencies: `bytes`, `http`", "dev-dependencies: `tempfile`"]);
+    }
 }

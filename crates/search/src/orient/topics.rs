@@ -408,7 +408,14 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
                 && has("singl|one|onli|specif|particular|certain|subset|just")
                 && has("run|execut|how|command|start")
         }
-        Topic::Build | Topic::Run => has(profile.asks) && !asks_where,
+        // "How do I set a timeout?" and "How do I edit a row?" are not about building.
+        Topic::Build => {
+            !asks_where
+                && (has("build|built|compil|instal|setup|bundl|checkout|clone")
+                    || plain.contains("set up")
+                    || has("environ|sourc|edit") && has("develop|work|contribut|local"))
+        }
+        Topic::Run => has(profile.asks) && !asks_where,
         Topic::Test => {
             has(profile.asks) && !asks_where && (has("run|execut|suit|all|everi") || words.len() <= 4)
         }
@@ -633,7 +640,7 @@ mod tests {
             ("Under which licence is it?", Topic::Licence),
             ("How do I build it from a release tarball?", Topic::Build),
             ("How do I add a language to the highlighting?", Topic::Extend),
-            ("Which file is loaded when somebody requires the package?", Topic::Entry),
+            ("Which file is loaded when the package is imported?", Topic::Entry),
             ("Which gem parses the code?", Topic::Dependencies),
             ("Which file in lib handles routes, which hooks, which replies?", Topic::Layout),
             ("Wie formatiere und prüfe ich den Code vor einem Pull Request?", Topic::Lint),
@@ -694,6 +701,8 @@ mod tests {
             "Wofür wird der Mutex gebraucht?",
             "Which function calls parse_rollout?",
             "Where is the timeout set?",
+            "How do I set a timeout for the connection?",
+            "How do I edit a row?",
             "Where is it decided what has to be built again?",
             "How is the query built?",
             "Where is revoke called?",
