@@ -1,8 +1,8 @@
 //! Routes a prompt when the user leaves the choice to OpenAgents.
 //!
-//! Small talk gets an answer of OpenAgents itself, a question gets findings, and work goes to a model on this machine. **Architecture
-//! invariant:** text alone never starts an agent off this machine. Only `@agent`, the workspace's agent and
-//! [`Situation::allows_external`] do; everything else is [`Inline::Card`], where the user decides.
+//! OpenAgents itself answers small talk, findings answer a question, and work goes to a model on this machine.
+//! **Architecture invariant:** text alone never starts an agent off this machine. Only `@agent`, the workspace's agent
+//! and [`Situation::allows_external`] do; everything else is [`Inline::Card`], where the user decides.
 
 #[cfg(test)]
 mod corpus_tests;
