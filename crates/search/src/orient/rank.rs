@@ -133,7 +133,14 @@ fn answering<'a>(
             && !is_aside(&command.text)
             && !is_usage
     };
-    passage.commands.iter().filter(answers).collect()
+    let mut commands: Vec<&Command> = passage.commands.iter().filter(answers).collect();
+    // `npm test` runs the tests; `npm run check` may.
+    let names_topic = |command: &Command| {
+        topics::profile(asked.topic)
+            .is_some_and(|profile| profile.asks().any(|word| command.text.contains(word)))
+    };
+    commands.sort_by_key(|command| !names_topic(command));
+    commands
 }
 
 /// Returns whether a command that matches a topic may answer a question about it.

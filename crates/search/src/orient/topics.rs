@@ -416,6 +416,11 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
                     || has("environ|sourc|edit") && has("develop|work|contribut|local"))
         }
         Topic::Run => has(profile.asks) && !asks_where,
+        // "How are unknown options reported?" is about the code.
+        Topic::Configuration => {
+            has(profile.asks)
+                && !["how are ", "how is ", "how does "].iter().any(|start| plain.starts_with(start))
+        }
         Topic::Test => {
             has(profile.asks) && !asks_where && (has("run|execut|suit|all|everi") || words.len() <= 4)
         }
@@ -703,6 +708,7 @@ mod tests {
             "Where is the timeout set?",
             "How do I set a timeout for the connection?",
             "How do I edit a row?",
+            "How are unknown options reported?",
             "Where is it decided what has to be built again?",
             "How is the query built?",
             "Where is revoke called?",
