@@ -465,15 +465,17 @@ pub(super) fn classify(question: &str) -> Option<Asked> {
                 && !has("build|built|compil|instal")
                 || has("version") && has("current|latest|number|what|this|new|project")
         }
-        Topic::Entry if has("load|requir|import") => {
-            has("file|first") && has("packag|librari|gem|crate") && !has("most|other|everi|test")
-        }
         Topic::Entry => {
-            has(profile.asks)
+            let asks_for_first = has(profile.asks)
                 && has(
                     "program|function|command|shell|type|first|point|where|librari|main|entri|class|object|creat|start",
                 )
-                && !has("new|add|own|test")
+                && !has("new|add|own|test");
+            let asks_for_loaded = has("load|requir|import")
+                && has("file|first")
+                && has("packag|librari|gem|crate")
+                && !has("most|other|everi|test");
+            asks_for_first || asks_for_loaded
         }
         Topic::Lint => {
             has("lint|linter|formatt|analysi|typecheck")
