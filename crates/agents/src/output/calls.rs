@@ -233,15 +233,19 @@ impl Calls {
             // The rest is sent when the call ends.
             return;
         }
-        if !call.dirty || self.due_of(call).is_some_and(|due| now < due) {
-            return;
+        if call.dirty && self.due_of(call).is_none_or(|due| now >= due) {
+            self.send_content(at, ready);
+            self.calls[at].last_sent = Some(now);
         }
+    }
+
+    fn send_content(&mut self, at: usize, ready: &mut Ready) {
+        let call = &self.calls[at];
         let late = self.is_late(call);
         let details = ToolCallDetails { content: self.content(&call.shown), ..ToolCallDetails::default() };
         let (call_id, status) = (call.id.clone(), ToolCallStatus::Unchanged);
         ready.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate { call_id, status, late, details }));
-        let call = &mut self.calls[at];
-        (call.dirty, call.last_sent) = (false, Some(now));
+        self.calls[at].dirty = false;
     }
 
     fn due_of(&self, call: &Call) -> Option<Instant> {
@@ -275,10 +279,13 @@ impl Calls {
         self.running = false;
     }
 
+    /// Closes the open calls, and sends the output of closed ones that waits for its time.
     pub(super) fn close_open(&mut self, why: &str, ready: &mut Ready) {
         for at in 0..self.calls.len() {
             if self.calls[at].open {
                 self.close(at, why, ready);
+            } else if self.calls[at].dirty {
+                self.send_content(at, ready);
             }
         }
     }
