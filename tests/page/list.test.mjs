@@ -7,7 +7,13 @@ import { Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
 const HOUR = 3_600_000;
-const NAMES = { codex: 'Codex', 'claude-code': 'Claude Code', gemini: 'Gemini CLI' };
+/** Noon, for the page too: what happened an hour ago was today. */
+const NOW = new Date().setHours(12, 0, 0, 0);
+const NAMES = {
+  codex: 'Codex',
+  'claude-code': 'Claude Code',
+  gemini: 'Gemini CLI',
+};
 
 const past = (id, provider, hours, more = {}) => ({
   provider,
@@ -18,14 +24,14 @@ const past = (id, provider, hours, more = {}) => ({
   branch: 'main',
   model: null,
   createdAt: null,
-  updatedAt: Date.now() - hours * HOUR,
+  updatedAt: NOW - hours * HOUR,
   ...more,
 });
 const own = (sessionId, hours, more = {}) => ({
   sessionId,
   cwd: '/code/bridge',
   title: `Ours ${sessionId}`,
-  updatedAt: new Date(Date.now() - hours * HOUR).toISOString(),
+  updatedAt: new Date(NOW - hours * HOUR).toISOString(),
   _meta: { openagents: more },
 });
 
@@ -41,6 +47,7 @@ const PAST = [
 async function open({ mine = [own('one', 0.15), own('two', 70)], theirs = PAST, access, ...options } = {}) {
   const tab = await Tab.open(browser, options);
   const { page } = tab;
+  await page.clock.setSystemTime(NOW);
   const played = await Played.on(page);
   played.access = access;
   tab.played = played;
@@ -160,12 +167,19 @@ test('older sessions of a filter come from the bridge', async () => {
     if (given === undefined) return { sessions: [past('x', 'codex', 1)], more: true, unread: 0 };
     return { sessions: [past('y', 'codex', 900)], more: false, unread: 0 };
   };
-  tab.played.notify('_openagents/history/changed', { sessions: [], removed: [], all: true });
+  tab.played.notify('_openagents/history/changed', {
+    sessions: [],
+    removed: [],
+    all: true,
+  });
   await row(tab, 'Session x').waitFor();
   await filter(tab);
   await page.getByLabel('Sessions of').selectOption({ label: 'Codex' });
   await row(tab, 'Session y').waitFor();
-  assert.deepEqual(asked.at(-1), { filter: { provider: 'codex', archived: false }, after: 'x' });
+  assert.deepEqual(asked.at(-1), {
+    filter: { provider: 'codex', archived: false },
+    after: 'x',
+  });
   await tab.close();
 });
 
@@ -277,11 +291,16 @@ test('the arrow keys move between the rows, Enter opens one, and the menu opens 
   await page.keyboard.press('Enter');
   await page.locator('[data-transcript=a]').waitFor();
   await row(tab, 'Ours one').getByRole('button').first().focus();
-  await page.keyboard.press('Shift+F10');
-  await page.getByRole('menuitem', { name: 'Archive' }).press('Enter');
-  await row(tab, 'Ours one').waitFor({ state: 'detached' });
-  // The next row.
-  await focusIsOn('Session b');
+  // The next row, also below a heading.
+  for (const [archived, next] of [
+    ['Ours one', 'Session b'],
+    ['Session b', 'Session c'],
+  ]) {
+    await page.keyboard.press('Shift+F10');
+    await page.getByRole('menuitem', { name: 'Archive' }).press('Enter');
+    await row(tab, archived).waitFor({ state: 'detached' });
+    await focusIsOn(next);
+  }
   await tab.close();
 });
 
@@ -290,7 +309,7 @@ test('a changed session is listed at once and marked until opened', async () => 
   const { page } = tab;
   await rows(tab).nth(5).waitFor();
   assert.equal(await nav(tab).getByText('unread').count(), 0, 'what is older than the first start counts as read');
-  const now = Date.now() + 1000;
+  const now = NOW + 1000;
   tab.played.notify('_openagents/history/changed', {
     sessions: [
       past('c', 'codex', 0, { updatedAt: now }),
@@ -312,7 +331,11 @@ test('a changed session is listed at once and marked until opened', async () => 
 
 test('a device that may not see the sessions of other agents lists ours, silently', async () => {
   const tab = await open({
-    access: { computer: 'Mac', scope: 'prompt', device: { id: 'd', name: 'Phone' } },
+    access: {
+      computer: 'Mac',
+      scope: 'prompt',
+      device: { id: 'd', name: 'Phone' },
+    },
     size: 'phone',
   });
   const { page } = tab;
@@ -325,7 +348,9 @@ test('a device that may not see the sessions of other agents lists ours, silentl
   await row(tab, 'Ours one').waitFor();
   await nav(tab).locator('[data-provider]').first().waitFor({ state: 'detached' });
   assert.equal(await page.getByRole('alert').count(), 0);
-  const button = row(tab, 'Ours one').getByRole('button', { name: 'Session menu' });
+  const button = row(tab, 'Ours one').getByRole('button', {
+    name: 'Session menu',
+  });
   const box = await button.boundingBox();
   assert.ok(box.height >= 44 && box.width >= 44, 'large enough for a finger');
   await button.tap();
