@@ -1,5 +1,5 @@
-import type { Finding, Summary } from '../connection/wire';
-import { twins, weakerFrom } from '../findings/finding-text';
+import type { Summary } from '../connection/wire';
+import { cardsOf } from '../findings/finding-text';
 import { screenText } from '../terminal/screen';
 import { delegation, isDelegation } from '../session/delegation';
 import { resultWords } from '../session/result-words';
@@ -50,19 +50,18 @@ function message(row: MessageRow): Field[] {
   if (row.summary !== undefined) return summary(row.summary);
   if (row.findings === undefined || row.findings.findings.length === 0) return [shown(withoutMarkup(row.text))];
   const { findings } = row.findings;
-  const others = twins(findings);
-  const folded = new Set([...others.values()].flat());
-  const from = weakerFrom(findings);
-  return findings.flatMap((finding, at) => {
-    if (folded.has(at)) return [];
-    const weaker: Fold[] = at < from ? [] : [[`${row.key} weaker`, true]];
-    const open: Fold[] = [...weaker, [`${row.key} ${at} open`, true], [`${row.key} ${at} whole`, true]];
-    const place = (of: Finding | undefined): string => (of !== undefined && 'path' in of ? locationOf(of) : '');
+  const place = (at: number): string => {
+    const finding = findings[at];
+    return finding !== undefined && 'path' in finding ? locationOf(finding) : '';
+  };
+  return cardsOf(findings).flatMap(({ at, twins, weaker }) => {
+    const folds: Fold[] = weaker ? [[`${row.key} weaker`, true]] : [];
+    const open: Fold[] = [...folds, [`${row.key} ${at} open`, true], [`${row.key} ${at} whole`, true]];
     return [
-      { text: place(finding), folds: weaker },
-      { text: finding.symbol ?? '', folds: weaker },
-      { text: finding.excerpt, folds: open },
-      ...(others.get(at) ?? []).map((other) => ({ text: place(findings[other]), folds: weaker })),
+      { text: place(at), folds },
+      { text: findings[at]?.symbol ?? '', folds },
+      { text: findings[at]?.excerpt ?? '', folds: open },
+      ...twins.map((twin) => ({ text: place(twin), folds })),
     ];
   });
 }

@@ -1,17 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Finding } from '../connection/wire';
-import {
-  answerOf,
-  countWords,
-  cutAt,
-  emptyTitle,
-  glance,
-  linesOf,
-  matchedWords,
-  twins,
-  walk,
-  weakerFrom,
-} from './finding-text';
+import { answerOf, countWords, cutAt, emptyTitle, glance, linesOf, matchedWords, walk, cardsOf } from './finding-text';
 
 const rest = { start: 1, end: 2, excerpt: '', score: 1, why: '' };
 const file = (path: string): Finding => ({ kind: 'usage', path, ...rest });
@@ -117,16 +106,40 @@ test.each([
   [['a/client.py', 'a/client.py'], []],
 ])('versions of the same code are twins: %j', (paths, expected) => {
   const findings = paths.map((path) => ({ ...file(path), symbol: 'get' }));
-  expect([...twins(findings)]).toEqual(expected);
+  const twins = cardsOf(findings).filter((card) => card.twins.length > 0);
+  expect(twins.map((card) => [card.at, card.twins])).toEqual(expected);
 });
 
 test.each([
-  [[1, 0.9, 0.8, 0.3, 0.2], 3],
-  [[1, 0.4, 0.3, 0.2, 0.2], 5],
-  [[1, 0.9, 0.8, 0.3], 4],
-  [[1, 1, 1, 0.4, 1, 0.3], 6],
-  [[1, 1, 0.9, 0.8, 0.7, 0.3, 0.2, 0.1], 5],
+  [[1, 0.9, 0.8, 0.3, 0.2], 2],
+  [[1, 0.4, 0.3, 0.2, 0.2], 0],
+  [[1, 0.9, 0.8, 0.3], 0],
+  [[1, 1, 1, 0.4, 1, 0.3], 0],
+  [[1, 1, 0.9, 0.8, 0.7, 0.3, 0.2, 0.1], 3],
   [[], 0],
-])('scores %j have weaker ones from %i', (scores, expected) =>
-  expect(weakerFrom(scores.map((score) => ({ ...file('a'), score })))).toBe(expected),
+])('of the scores %j, %i are weaker', (scores, expected) =>
+  expect(cardsOf(scores.map((score) => ({ ...file('a'), score }))).filter((card) => card.weaker)).toHaveLength(
+    expected,
+  ),
 );
+
+test('findings of a file are drawn together, weaker ones at the end', () => {
+  const findings = [
+    { ...file('a'), score: 1 },
+    { ...file('b'), score: 1 },
+    { ...session, score: 1 },
+    { ...session, score: 1 },
+    { ...file('a'), score: 0.9 },
+    { ...file('b'), score: 0.1 },
+    { ...file('c'), score: 0.1 },
+  ];
+  expect(cardsOf(findings).map(({ at, weaker, continues }) => [at, weaker, continues])).toEqual([
+    [0, false, false],
+    [4, false, true],
+    [1, false, false],
+    [2, false, false],
+    [3, false, false],
+    [5, true, false],
+    [6, true, false],
+  ]);
+});

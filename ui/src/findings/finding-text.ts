@@ -81,8 +81,37 @@ export function walk(key: string, at: number, shown: readonly number[]): number 
 /** Folders that tell two versions of the same code apart, such as `redis/client.py` and `redis/asyncio/client.py`. */
 const VERSION = /^_?(?:(?<async>async|asyncio|aio|blocking)|sync)(?:_impl)?$/;
 
+/** A finding as it is drawn. */
+export interface Card {
+  /** Index of the finding. */
+  at: number;
+  /** The same symbol in other versions of the file. */
+  twins: readonly number[];
+  /** Much weaker than the ones before, so folded. */
+  weaker: boolean;
+  /** The card before is of the same file. */
+  continues: boolean;
+}
+
+/** The findings as they are drawn: each file where its best finding is, weaker ones at the end. */
+export function cardsOf(findings: readonly Finding[]): Card[] {
+  const others = twins(findings);
+  const folded = new Set([...others.values()].flat());
+  const from = weakerFrom(findings);
+  const byFile = new Map<string, Card[]>();
+  findings.forEach((finding, at) => {
+    if (folded.has(at)) return;
+    const weaker = at >= from;
+    const key = JSON.stringify('path' in finding ? [weaker, finding.path] : [at]);
+    const cards = byFile.get(key) ?? [];
+    cards.push({ at, twins: others.get(at) ?? [], weaker, continues: cards.length > 0 });
+    byFile.set(key, cards);
+  });
+  return [...byFile.values()].flat();
+}
+
 /** The findings that show the same symbol in the other version of a file, by the first one's index. */
-export function twins(findings: readonly Finding[]): Map<number, number[]> {
+function twins(findings: readonly Finding[]): Map<number, number[]> {
   const alike = new Map<string, number[]>();
   findings.forEach((finding, at) => {
     if (!('path' in finding) || finding.symbol === undefined) return;
@@ -113,7 +142,7 @@ const SURE = 3;
 const GAP = 0.5;
 
 /** The index from which findings are much weaker than those before; the number of findings if none are. */
-export function weakerFrom(findings: readonly Finding[]): number {
+function weakerFrom(findings: readonly Finding[]): number {
   const isGap = (_: Finding, at: number): boolean => {
     const least = GAP * Math.min(...findings.slice(0, at).map(({ score }) => score));
     return at >= SURE && at < findings.length - 1 && findings.slice(at).every(({ score }) => score <= least);
