@@ -77,7 +77,7 @@ pub struct CodeMap {
 }
 
 /// A folder or file of the map.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct MapNode {
     /// Relative to the workspace; a folder ends with `/`.
     pub path: String,
@@ -139,8 +139,28 @@ impl Overview {
         text
     }
 
+    /// Replaces the one line on a node of the map, which its fact repeats.
+    pub fn describe(&mut self, path: &str, line: &str) {
+        let Some(node) = self.map.nodes.iter_mut().find(|node| node.path == path) else { return };
+        node.description = line.to_owned();
+        let name = format!("`{}`", code_span(path));
+        let facts = self.blocks.iter_mut().filter(|block| block.topic == OverviewTopic::Structure);
+        let fact = facts.flat_map(|block| &mut block.facts).find(|fact| fact.text.starts_with(&name));
+        if let Some(fact) = fact {
+            let size = fact.text.rfind(" (").map(|at| fact.text.split_off(at)).unwrap_or_default();
+            fact.text = format!("{name}: {line}{size}");
+        }
+    }
+
     pub fn block(&self, topic: OverviewTopic) -> Option<&OverviewBlock> {
         self.blocks.iter().find(|block| block.topic == topic)
+    }
+}
+
+impl CodeMap {
+    /// Returns the nodes that no other contains.
+    pub fn roots(&self) -> impl Iterator<Item = &MapNode> {
+        self.nodes.iter().filter(|node| node.parent.is_none())
     }
 }
 
@@ -197,5 +217,26 @@ mod tests {
         let expected = "**What it is**\n\n- A parser. (`README.md:3-5`)\n\n**How it is organised**\n\n- `src/`: the parser\n\
             - rests on (`src/a.rs:7`)\n\nSome files were not read: the project is large.";
         assert_eq!(overview.markdown(), expected);
+    }
+
+    #[test]
+    fn description_is_replaced_in_map_and_fact() {
+        let (node, other) = (MapNode::default(), "`src/b/` (2 files, 9 lines)");
+        let mut overview = Overview {
+            blocks: vec![OverviewBlock {
+                topic: OverviewTopic::Structure,
+                facts: vec![
+                    fact(other, "src/b/", 0, 0),
+                    fact("`src/`: a, b (and c) (3 files, 40 lines)", "src/", 0, 0),
+                ],
+            }],
+            map: CodeMap { nodes: vec![MapNode { path: "src/".to_owned(), ..node }], ..CodeMap::default() },
+            ..Overview::default()
+        };
+        overview.describe("src/", "the parser");
+        overview.describe("lib/", "nothing");
+        assert_eq!(overview.map.nodes[0].description, "the parser");
+        let facts = overview.blocks[0].facts.iter().map(|fact| fact.text.as_str());
+        assert_eq!(facts.collect::<Vec<_>>(), [other, "`src/`: the parser (3 files, 40 lines)"]);
     }
 }

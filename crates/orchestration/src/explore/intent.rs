@@ -24,12 +24,15 @@ pub(super) struct Intent {
     pub(super) evidence: Vec<Evidence>,
 }
 
-/// Returns the intent. `inferred` is a model's answer to the goals, if any; it takes precedence.
-pub(super) fn find(survey: &Survey, done: &[Done], inferred: Option<Intent>) -> Intent {
-    inferred.or_else(|| from_sessions(done)).or_else(|| from_repository(survey)).unwrap_or_default()
+/// Returns the intent. `worded` is a model's answer to the goals or its sentence on the overview, if any. Only an answer
+/// is preferred to what a session says.
+pub(super) fn find(survey: &Survey, done: &[Done], worded: Option<Intent>) -> Intent {
+    let (answer, worded) = if survey.findings.findings.is_empty() { (None, worded) } else { (worded, None) };
+    let intent = answer.or_else(|| from_sessions(done)).or(worded);
+    intent.or_else(|| from_repository(survey)).unwrap_or_default()
 }
 
-pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
+fn from_sessions(done: &[Done]) -> Option<Intent> {
     let results = done.iter().filter_map(|step| step.result.as_ref().ok());
     let analysis = results.filter_map(|output| output.result::<SessionAnalyzeOutput>()).next_back()?;
     let sentence = analysis.user_intent.as_deref().map(str::trim).filter(|sentence| !sentence.is_empty())?;

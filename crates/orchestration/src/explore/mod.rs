@@ -6,10 +6,10 @@
 
 mod explorer;
 mod intent;
-mod model_intent;
 mod planning;
 mod run;
 mod summary;
+mod wording;
 
 pub use explorer::{CANCELLED, ExploreOutcome, ExploreRequest, Explorer, PlannerChoice};
 

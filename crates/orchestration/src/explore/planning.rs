@@ -1,18 +1,18 @@
-//! Plans a run and infers its intent, with rules or a model.
+//! Plans a run and words its result, with rules or a model.
 
 use super::{
     explorer::PlannerChoice,
-    intent::{self, Done, Intent},
-    model_intent,
     run::{Run, Stop, silence},
+    wording::{self, Wording},
 };
 use crate::{
     plan::{ModelPlanner, Op, PlanError, PlanRequest, Planner, normalise},
     survey::Survey,
 };
 use openagents_core::{
+    budget::Budget,
     isolated,
-    update::{EntryStatus, PlanEntry},
+    update::{EntryStatus, Overview, PlanEntry},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -63,26 +63,31 @@ impl Run<'_> {
         planned.map_err(failed)
     }
 
-    /// Asks a model to answer the goals if one is in memory, or for the intent if history has none and a model was
-    /// requested. Failures are ignored: history and the repository also provide an intent.
-    pub(super) fn infer(&self, survey: &Arc<Survey>, done: &[Done]) -> Option<Intent> {
+    /// Asks a model to answer the goals if one is in memory, or to word the overview if one was requested. Failures are
+    /// ignored: what was found is an answer without words.
+    pub(super) fn word(&self, survey: &Arc<Survey>, overview: Option<&Overview>) -> Wording {
         let answers = !survey.findings.findings.is_empty();
         let choice = match self.request.planner {
             PlannerChoice::Heuristic if answers => PlannerChoice::Auto,
             choice => choice,
         };
-        let model = self.explorer.model_for(choice)?.clone();
-        if !answers && intent::from_sessions(done).is_some() {
-            return None;
-        }
+        let Some(model) = self.explorer.model_for(choice).cloned() else { return Wording::default() };
         let cancel = self.cancel.child_token();
         let _stops_it = cancel.clone().drop_guard();
-        let (survey, goals) = (Arc::clone(survey), self.request.goals.clone());
-        let work = move |_: &_| match answers {
-            true => model_intent::answer(model.as_ref(), &survey, &goals, &cancel),
-            false => model_intent::infer(model.as_ref(), &survey, &cancel),
+        let (survey, goals, overview) = (Arc::clone(survey), self.request.goals.clone(), overview.cloned());
+        let work = move |_: &_| {
+            if answers {
+                let intent = wording::answer(model.as_ref(), &survey, &goals, &cancel);
+                return Wording { intent, ..Wording::default() };
+            }
+            // Goals for which nothing was found.
+            let overview = overview.unwrap_or_else(|| {
+                let budget = Budget::within(isolated::FILES, &cancel);
+                openagents_search::overview(&survey.workspace, Some(&survey.history), &budget)
+            });
+            wording::word(model.as_ref(), &overview, &cancel)
         };
-        isolated::run("intent", isolated::MODEL, self.cancel, work, silence).ok().flatten()
+        isolated::run("words", isolated::MODEL, self.cancel, work, silence).unwrap_or_default()
     }
 }
 

@@ -213,7 +213,7 @@ impl Run<'_> {
         &mut self,
         survey: &Arc<Survey>,
         done: Vec<Done>,
-        overview: Option<Overview>,
+        mut overview: Option<Overview>,
     ) -> Result<String, Stop> {
         let call_id = new_id();
         self.send(SessionUpdate::ToolCall(ToolCall {
@@ -223,11 +223,14 @@ impl Run<'_> {
             ..ToolCall::default()
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
-        let inferred = self.infer(survey, &done);
+        let wording = self.word(survey, overview.as_ref());
+        if let Some(overview) = &mut overview {
+            wording.folders.iter().for_each(|(path, line)| overview.describe(path, line));
+        }
         let work = {
             let (survey, cancel) = (Arc::clone(survey), self.cancel.child_token());
             move |_: &_| {
-                let intent = intent::find(&survey, &done, inferred);
+                let intent = intent::find(&survey, &done, wording.intent);
                 summary::gather(&survey, &done, intent, overview, &cancel)
             }
         };

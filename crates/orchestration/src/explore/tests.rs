@@ -392,7 +392,7 @@ fn plan_and_intent(request: &ModelRequest, _: &CancellationToken) -> Result<&'st
         true => {
             r#"[{"op":"readSpan","path":"README.md","endLine":20},{"op":"grep","pattern":"tide","pathPrefix":"/etc"},{"op":"dance"}]"#
         }
-        false => "## Answer\n\nTide **predicts** the <b>tide</b>\u{1b}[2J for sailors. And more.\n\n- a list",
+        false => "Tide **predicts** the tide\u{1b} for sailors [1]. And more.",
     })
 }
 
@@ -431,9 +431,9 @@ fn model_plans_and_infers_on_request() {
         assert_eq!(steps(&updates).contains(&"Search 'tide' in /etc".to_owned()), asked, "{choice:?}");
         if asked {
             assert_eq!(outcome.summary.source, IntentSource::Gptoss);
-            assert_eq!(outcome.summary.intent.as_deref(), Some("Tide predicts the tide [2J for sailors."));
+            assert_eq!(outcome.summary.intent.as_deref(), Some("Tide predicts the tide for sailors."));
             assert!(outcome.message.contains("**Inferred Intent (GPTOSS):**"));
-            let [Evidence::File { path, line: 1, .. }] = outcome.summary.evidence.as_slice() else {
+            let [Evidence::File { path, line: 3, .. }] = outcome.summary.evidence.as_slice() else {
                 panic!("{:?}", outcome.summary.evidence)
             };
             assert_eq!(path, "README.md");
@@ -442,6 +442,55 @@ fn model_plans_and_infers_on_request() {
         }
         assert!(!serde_json::to_string(&updates).unwrap().contains("secret"));
     }
+}
+
+#[test]
+fn model_words_folders_from_their_facts() {
+    // The number of the fact about a folder, as the model was shown it.
+    fn number(request: &ModelRequest, folder: &str) -> String {
+        let [openagents_core::model::Message::User { text }] = request.messages.as_slice() else {
+            panic!("{request:?}")
+        };
+        let line = text.lines().find(|line| line.contains(&format!("`{folder}`"))).unwrap_or("[0]");
+        line[1..line.find(']').unwrap()].to_owned()
+    }
+    let said: Said = |request, _| {
+        if wants_plan(request) {
+            return Ok("I would rather not.");
+        }
+        let (tide, wave) = (number(request, "src/tide.rs"), number(request, "src/wave.rs"));
+        let reply = format!(
+            "Predicts the tide [1].\n- `src/tide.rs`: when the *sea* rises [{tide}]\nsrc/wave.rs: in src/storm.rs [{wave}]\n\
+             src/wave.rs: invented [1]\nsrc/wave.rs: too [99]"
+        );
+        Ok(Box::leak(reply.into_boxed_str()))
+    };
+    let code = "/// Adds.\npub fn add() {}\n";
+    let bench = Bench::with(&[
+        ("README.md", "# Tide\n\nPredicts the tide.\n"),
+        ("src/tide.rs", code),
+        ("src/wave.rs", code),
+    ]);
+    let model = Arc::new(Thinker { name: "gpt-oss", loaded: true, unavailable: false, said });
+    let explorer = Explorer { models: vec![model], ..Explorer::heuristic(Arc::new(History::empty())) };
+    let request = ExploreRequest { planner: PlannerChoice::Auto, goals: Vec::new(), ..request(bench.root()) };
+    let summary = explorer.explore(&request, &CancellationToken::new(), &|_| ()).summary;
+    assert_eq!(summary.intent.as_deref(), Some("Predicts the tide."));
+    let overview = summary.overview.unwrap();
+    let described = |path: &str| {
+        let node = overview
+            .map
+            .nodes
+            .iter()
+            .find(|node| node.path == path)
+            .unwrap_or_else(|| panic!("{overview:#?}"));
+        let facts = overview.blocks.iter().flat_map(|block| &block.facts);
+        let fact = facts.map(|fact| &fact.text).find(|text| text.starts_with(&format!("`{path}`"))).unwrap();
+        assert!(fact.contains(&node.description), "{fact}");
+        node.description.clone()
+    };
+    assert_eq!(described("src/tide.rs"), "when the sea rises");
+    assert!(!["invented", "too", "storm"].iter().any(|word| described("src/wave.rs").contains(word)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Infers one sentence with a model: the answer to the goals or, without goals, the user's intent.
+//! Words with a model what was found: the answer to the goals or, without goals, the overview.
 
 use super::intent::Intent;
 use crate::survey::Survey;
@@ -6,21 +6,26 @@ use openagents_core::{
     CancellationToken,
     agent_ids::LOCAL_FM,
     model::{LanguageModel, complete},
-    update::{Evidence, Finding, IntentSource},
+    text::cut_at_word,
+    update::{Evidence, FactPlace, Finding, IntentSource, Overview, OverviewFact, Place},
     visible::code_span,
 };
-use openagents_search::repository::{excerpt, first_prose, plain};
+use openagents_search::repository::{first_prose, plain};
 
-const INSTRUCTIONS: &str = "You are shown the beginning of files of a project. Say in one plain sentence of at most \
-    thirty words what the project is for and what someone who works on it is trying to do. No list, no heading, no \
+const INSTRUCTIONS: &str = "You are shown numbered facts about a project. On the first line, say in one plain sentence \
+    of at most thirty words what the project is for and what someone who works on it is trying to do. Then, for each \
+    folder that the facts name, write a line with the folder, a colon and at most twelve plain words on what it is for. \
+    End each line with the numbers of the facts that show it, as in [2]. Use nothing that is not shown. No heading, no \
     introduction.";
 
 const ANSWER: &str = "You are shown places of a project that were found for a question. Answer it in one plain sentence \
     of at most forty words, and name the place that says so as path:line. Use nothing that is not shown. No list, no \
     heading, no introduction.";
 
-/// Bytes of all excerpts in the request.
+/// Bytes of all excerpts or facts in the request.
 const EXCERPTS: usize = 8_000;
+/// Characters of a folder's line.
+const FOLDER_LINE: usize = 100;
 
 /// Asks `model` to answer `goals`. `None` if its sentence does not cite a given line. Blocks.
 pub(super) fn answer(
@@ -36,8 +41,7 @@ pub(super) fn answer(
         }
         prompt.push_str(&format!("{}\n{}\n\n", finding.citation(), finding.excerpt));
     }
-    let question =
-        goals.iter().map(|goal| openagents_core::text::cut_at_word(goal, 200)).collect::<Vec<_>>().join(" ");
+    let question = goals.iter().map(|goal| cut_at_word(goal, 200)).collect::<Vec<_>>().join(" ");
     prompt.push_str(&format!("The question: {question}\n"));
     let reply = complete(model, ANSWER, prompt, cancel);
     let reply = reply.map_err(|error| tracing::warn!(%error, "the model did not answer the goal")).ok()?;
@@ -81,28 +85,121 @@ fn said_by(model: &dyn LanguageModel, sentence: String, evidence: Vec<Evidence>)
     Intent { sentence: Some(sentence), source, model, evidence }
 }
 
-/// Asks `model` for the intent. `None` without input or without a usable answer. Blocks.
-pub(super) fn infer(
-    model: &dyn LanguageModel,
-    survey: &Survey,
-    cancel: &CancellationToken,
-) -> Option<Intent> {
-    let repository = survey.repository();
-    let files: Vec<_> = [&repository.readme, &repository.manifest].into_iter().flatten().collect();
-    let mut evidence: Vec<Evidence> = Vec::new();
+/// What a model says of a project: a sentence, and a line for each of the folders that it describes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Wording {
+    pub(super) intent: Option<Intent>,
+    /// Path as in the map, and its line.
+    pub(super) folders: Vec<(String, String)>,
+}
+
+/// Asks `model` to word an overview. What cites none of its facts, or names what they do not, is left out. Blocks.
+pub(super) fn word(model: &dyn LanguageModel, overview: &Overview, cancel: &CancellationToken) -> Wording {
+    let mut facts: Vec<&OverviewFact> = Vec::new();
     let mut prompt = String::new();
-    for path in files {
-        let (text, first_line) = excerpt(&survey.workspace, path);
-        let Some((line, words)) = first_line else { continue };
-        prompt.push_str(&format!("File {}:\n{text}\n\n", code_span(path)));
-        evidence.push(Evidence::File { path: path.clone(), line, text: words });
+    for fact in overview.blocks.iter().flat_map(|block| &block.facts) {
+        let line = format!("[{}] {}\n", facts.len() + 1, fact.markdown());
+        if prompt.len() + line.len() > EXCERPTS {
+            break;
+        }
+        prompt.push_str(&line);
+        facts.push(fact);
     }
-    // An intent needs evidence.
-    if evidence.is_empty() {
-        return None;
+    // A sentence needs evidence.
+    if facts.is_empty() {
+        return Wording::default();
     }
     let reply = complete(model, INSTRUCTIONS, prompt, cancel);
-    let reply = reply.map_err(|error| tracing::warn!(%error, "the model inferred no intent")).ok()?;
-    let sentence = first_prose(&reply)?;
-    Some(said_by(model, sentence, evidence))
+    let Ok(reply) = reply.inspect_err(|error| tracing::warn!(%error, "the model worded no overview")) else {
+        return Wording::default();
+    };
+    let mut wording = Wording::default();
+    for line in reply.lines() {
+        let Some((words, cited)) = cited(line, &facts) else { continue };
+        let folder = overview.map.roots().find_map(|node| {
+            let words =
+                words.trim_start_matches(LIST_MARK).trim_start_matches('`').strip_prefix(&node.path)?;
+            Some((node, words.trim_start_matches('`').strip_prefix(':')?))
+        });
+        match folder {
+            Some((node, words)) => {
+                let is_about_it = cited.iter().any(|fact| fact.text.contains(&node.path));
+                let words = plain(words.trim());
+                if is_about_it && !words.is_empty() {
+                    wording.folders.push((node.path.clone(), cut_at_word(&words, FOLDER_LINE)));
+                }
+            }
+            None if wording.intent.is_none() => {
+                let evidence = cited.iter().filter_map(|fact| fact_evidence(fact)).collect();
+                wording.intent = first_prose(&words).map(|sentence| said_by(model, sentence, evidence));
+            }
+            None => {}
+        }
+    }
+    wording
+}
+
+const LIST_MARK: [char; 3] = ['-', '*', ' '];
+
+/// Returns a line without its citations, and the facts that it cites. `None` if it cites none, or one that is not given,
+/// or has a number, a path or an identifier that none of them has.
+fn cited<'a>(line: &str, facts: &[&'a OverviewFact]) -> Option<(String, Vec<&'a OverviewFact>)> {
+    let (mut words, mut cited): (String, Vec<&OverviewFact>) = (String::new(), Vec::new());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once('[') {
+        words.push_str(before);
+        let (numbers, after) = after.split_once(']')?;
+        for number in numbers.split(',') {
+            let number: usize = number.trim().parse().ok()?;
+            cited.push(facts.get(number.checked_sub(1)?)?);
+        }
+        words.truncate(words.trim_end().len());
+        rest = after;
+    }
+    words.push_str(rest);
+    let is_name = |word: &&str| word.contains(|c: char| c.is_ascii_digit() || "/_.:".contains(c));
+    let shown: String = cited.iter().map(|fact| fact.markdown().to_lowercase()).collect();
+    let names = words.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let is_shown = names.filter(is_name).all(|name| shown.contains(&name.to_lowercase()));
+    (!cited.is_empty() && is_shown).then_some((words, cited))
+}
+
+fn fact_evidence(fact: &OverviewFact) -> Option<Evidence> {
+    let FactPlace { place, start, .. } = fact.place.clone()?;
+    let text = plain(&fact.text);
+    Some(match place {
+        Place::File { path } => Evidence::File { path, line: start.max(1), text },
+        Place::Session { provider, session_id } => {
+            Evidence::Session { provider, session_id, line: start, text }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn citation_must_be_given_and_show_names() {
+        let fact = |text: &str| OverviewFact { text: text.to_owned(), place: None };
+        let facts = [fact("Tide 2.1 predicts the tide."), fact("`src/wave.rs`: the waves (40 lines)")];
+        let facts: Vec<&OverviewFact> = facts.iter().collect();
+        let rows = [
+            ("Predicts the tide [1].", Some(("Predicts the tide.", 1))),
+            ("Tide 2.1 has src/wave.rs [1, 2]", Some(("Tide 2.1 has src/wave.rs", 2))),
+            ("It has waves [1][2]", Some(("It has waves", 2))),
+            ("Predicts the tide.", None),
+            ("Predicts the tide [3].", None),
+            ("Predicts the tide [0].", None),
+            ("Predicts the tide [one].", None),
+            ("Predicts the tide [1", None),
+            ("Tide 2.2 predicts [1]", None),
+            ("Waves are in src/storm.rs [2]", None),
+            ("", None),
+        ];
+        for (line, expected) in rows {
+            let got = cited(line, &facts).map(|(words, cited)| (words, cited.len()));
+            assert_eq!(got, expected.map(|(words, count)| (words.to_owned(), count)), "{line}");
+        }
+    }
 }

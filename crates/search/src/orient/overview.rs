@@ -194,7 +194,7 @@ fn variables(code: &Code) -> Option<Fact> {
 }
 
 fn structure(code: &Code, map: &CodeMap, folders: &Folders<'_>, budget: &Budget) -> Vec<Fact> {
-    let mut top: Vec<&MapNode> = map.nodes.iter().filter(|node| node.parent.is_none()).collect();
+    let mut top: Vec<&MapNode> = map.roots().collect();
     top.sort_by_key(|node| std::cmp::Reverse(node.lines));
     let fact = |node: &MapNode| {
         let place = match node.path.strip_suffix('/') {

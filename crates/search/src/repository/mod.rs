@@ -4,19 +4,16 @@ mod manifest;
 mod readme;
 
 pub use crate::repository::readme::Description;
-use crate::repository::readme::SENTENCE;
 pub(crate) use crate::repository::readme::{Paragraph, first_sentence};
 
 use openagents_core::{
-    text::{cut_at_word, one_line},
+    text::one_line,
     workspace::{self, Workspace},
 };
 use std::{io::Read, path::Path};
 
 /// Bytes read of a manifest or README.
 const FILE: u64 = 64 << 10;
-/// Bytes of a file in a model's prompt, which has room for several in a small context.
-const EXCERPT: usize = 3_000;
 
 /// README names in order of preference; compared case-insensitively.
 const README_NAMES: [&str; 7] =
@@ -85,16 +82,6 @@ pub(crate) fn unversioned(name: &str) -> &str {
     let versioned =
         name.rsplit_once('-').filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()));
     versioned.map_or(name, |(name, _)| name)
-}
-
-/// Returns the beginning of a file for a model, and its first line with text as evidence.
-pub fn excerpt(workspace: &Workspace, path: &str) -> (String, Option<(u64, String)>) {
-    let mut text = text_of(workspace, path);
-    text.truncate(text.floor_char_boundary(EXCERPT));
-    let has_words = |line: &&str| line.chars().any(char::is_alphanumeric);
-    let first = (1..).zip(text.lines()).find(|(_, line)| has_words(line));
-    let first = first.map(|(number, line)| (number, cut_at_word(line.trim(), SENTENCE)));
-    (text, first)
 }
 
 /// Returns the first sentence of prose in a Markdown text, without markup and terminal control characters.

@@ -210,7 +210,7 @@ pub(crate) fn first_sentence(text: &str) -> String {
 // A sentence that describes a repository.
 
 /// Characters of a sentence: two lines of a terminal.
-pub(super) const SENTENCE: usize = 200;
+const SENTENCE: usize = 200;
 
 /// A sentence with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
