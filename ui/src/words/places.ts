@@ -36,7 +36,14 @@ export function citation(evidence: Evidence): string {
 /** `src/pair.rs:12-40`, `codex 19fba3d:7`. */
 export function locationOf(finding: Finding): string {
   const where = 'path' in finding ? finding.path : `${finding.provider} ${shortId(finding.session_id)}`;
-  return `${where}:${linesOf(finding)}`;
+  return `${where}:${linesOf(shownOf(finding))}`;
+}
+
+/** The first and last line of the excerpt. What was found may lie in a longer passage; a session's log has other lines. */
+export function shownOf(finding: Finding): Pick<Finding, 'start' | 'end'> {
+  const numbers = finding.lines?.filter((number) => number > 0) ?? [];
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  return 'path' in finding && first !== undefined && last !== undefined ? { start: first, end: last } : finding;
 }
 
 /** `src/pair.rs:12-40`, `src/pair.rs` if the whole is meant, `codex 19fba3d`. */

@@ -152,13 +152,22 @@ impl Finding {
         }
     }
 
+    /// Returns the first and last line of the excerpt. What was found may lie in a longer passage, `start` to `end`.
+    pub fn shown(&self) -> (u64, u64) {
+        let mut numbers = self.lines.iter().copied().filter(|number| *number > 0);
+        match (&self.place, numbers.next()) {
+            (Place::File { .. }, Some(first)) => (first, numbers.next_back().unwrap_or(first)),
+            // An excerpt of a session is not made of the lines of its log.
+            _ => (self.start, self.end),
+        }
+    }
+
     /// Returns the place for a code span: `src/net.rs:12-40`, or `codex session 1234:7`. A hostile name cannot end the
     /// span.
     pub fn citation(&self) -> String {
-        let lines = if self.end > self.start {
-            format!("{}-{}", self.start, self.end)
-        } else {
-            self.start.to_string()
+        let lines = match self.shown() {
+            (start, end) if end > start => format!("{start}-{end}"),
+            (start, _) => start.to_string(),
         };
         match &self.place {
             Place::File { path } => format!("{}:{lines}", code_span(path)),
@@ -213,6 +222,18 @@ mod tests {
         findings.findings = vec![finding("src/main.rs", "begins"), finding("main.rs", "is another")];
         let expected = "Starts in `src/main.rs:3`.\n\n**Found:**\n- `main.rs:12-40` Policy: is another";
         assert_eq!(findings.message("Where?"), expected);
+    }
+
+    #[test]
+    fn citation_is_of_lines_that_are_shown() {
+        let mut finding = finding("a.rs", "");
+        assert_eq!(finding.citation(), "a.rs:12-40");
+        finding.lines = vec![20, 0, 31];
+        assert_eq!(finding.citation(), "a.rs:20-31");
+        finding.lines = vec![20];
+        assert_eq!(finding.citation(), "a.rs:20");
+        finding.place = Place::Session { provider: "codex".to_owned(), session_id: "1".to_owned() };
+        assert_eq!(finding.citation(), "codex session 1:12-40");
     }
 
     #[test]

@@ -230,7 +230,8 @@ fn comment(lines: &[&str]) -> Option<(usize, usize, String)> {
         // A comment in a condition of the preprocessor is about that.
         let is_condition = |line: &str| line.trim().starts_with("#if") && !line.to_uppercase().contains("_H");
         let is_first = lines[..at].iter().all(|line| is_prologue(line) && !is_condition(line));
-        if is_prose(&text) && (is_first || documents_definition(&lines[at + length..], indent)) {
+        let is_code = words.iter().filter(|line| line.ends_with([';', '{', '}'])).count() * 3 > words.len();
+        if !is_code && is_prose(&text) && (is_first || documents_definition(&lines[at + length..], indent)) {
             let sentence = text.split_inclusive(". ").next().unwrap_or(&text);
             return Some((at, at + length.min(SHOWN), cut_at_word(plain(sentence).trim(), DESCRIPTION)));
         }
@@ -630,6 +631,7 @@ mod tests {
                 "The CLI is a class that runs commands.",
             ),
             ("//! # reqwest\n//!\n//! A client for HTTP.\n", "A client for HTTP."),
+            ("// FIXME: tests\n/*\nuse std::cmp;\nuse std::io;\n\npub struct Duplex {\n*/\n", ""),
             ("int x;\n", ""),
         ] {
             assert_eq!(file("a.c", text).description, expected, "{text}");
