@@ -41,6 +41,8 @@ pub(crate) const ACP_BAD_LINES: u64 = 1_000;
 pub(crate) const SPREAD: usize = 64 << 10;
 /// Updates kept for the first turn that an agent sends before it answers `session/new`.
 pub(crate) const EARLY_UPDATES: usize = 1_000;
+/// Minimum interval between two reports of the context in use, which agents send with each step.
+pub(crate) const USAGE_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of commands that an agent offers, and maximum bytes of a name and a description: Qwen Code sends
 /// half a megabyte.
 pub(crate) const OFFERED_COMMANDS: usize = 500;

@@ -165,7 +165,8 @@ impl Projection {
             | SessionUpdate::Title(_)
             | SessionUpdate::Routed(_)
             | SessionUpdate::Approval(_)
-            | SessionUpdate::Delegated(_) => {}
+            | SessionUpdate::Delegated(_)
+            | SessionUpdate::AgentState(_) => {}
         }
     }
 
@@ -286,7 +287,8 @@ fn is_drawn(update: &SessionUpdate) -> bool {
         | SessionUpdate::Mode(_)
         | SessionUpdate::Title(_)
         | SessionUpdate::Routed(_)
-        | SessionUpdate::Delegated(_) => false,
+        | SessionUpdate::Delegated(_)
+        | SessionUpdate::AgentState(_) => false,
     }
 }
 
@@ -344,7 +346,8 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
             | SessionUpdate::Title(_)
             | SessionUpdate::Routed(_)
             | SessionUpdate::Approval(_)
-            | SessionUpdate::Delegated(_) => true,
+            | SessionUpdate::Delegated(_)
+            | SessionUpdate::AgentState(_) => true,
         };
         if keep {
             kept.push(stored.clone());

@@ -74,6 +74,10 @@ pub fn mode(id: &str) -> SessionUpdate {
     SessionUpdate::Mode(ModeChange { mode_id: id.to_owned() })
 }
 
+fn state(part: AgentPart) -> SessionUpdate {
+    SessionUpdate::AgentState(AgentState { agent: "codex".to_owned(), part })
+}
+
 pub fn stored(updates: Vec<SessionUpdate>) -> Vec<Arc<Stored>> {
     let number = |(update, seq): (SessionUpdate, u64)| {
         Arc::new(Stored { seq, ts: seq.cast_signed() * 100, update, bytes: 0, encoded: Default::default() })
@@ -107,6 +111,19 @@ pub fn every_update() -> Vec<SessionUpdate> {
         }),
         SessionUpdate::Title(Title { title: "What is this?".to_owned() }),
         mode("gptoss_20b"),
+        state(AgentPart::Commands(vec![
+            OfferedCommand {
+                name: "init".to_owned(),
+                description: "Sets up".to_owned(),
+                hint: Some("[folder]".to_owned()),
+            },
+            OfferedCommand { name: "help".to_owned(), description: String::new(), hint: None },
+        ])),
+        state(AgentPart::Usage(ContextUsage {
+            used: 128,
+            size: 258_400,
+            cost: Some(Cost { amount: 0.25, currency: "USD".to_owned() }),
+        })),
         plan(RunState::Running, &[Pending, Pending]),
         plan_with_error,
         call("c1", "search.grep"),

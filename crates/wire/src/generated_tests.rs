@@ -50,6 +50,7 @@ impl Declarations {
         all.visit::<UpdateParams>();
         all.visit::<Meta<UpdateMeta>>();
         all.visit::<PromptMeta>();
+        all.visit::<StateMeta>();
         all.visit::<SpeechMeta>();
         all.visit::<PlanMeta>();
         all.visit::<EntryMeta>();

@@ -40,8 +40,8 @@ pub use history::{
 };
 pub use meta::{
     ClientMeta, ConnectionMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta, PermissionMeta,
-    PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta, SessionMeta, SpeechMeta, TerminalMeta,
-    ToolMeta, UpdateMeta, meta, ours,
+    PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta, SessionMeta, SpeechMeta, StateMeta,
+    TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
 };
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{

@@ -64,6 +64,13 @@ pub struct UpdateMeta {
     pub error: Option<String>,
 }
 
+/// `_meta.openagents` of what an agent reports: `available_commands_update`, `usage_update`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct StateMeta {
+    /// Id of the agent.
+    pub agent: String,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PromptMeta {

@@ -13,6 +13,7 @@ export type Access = {
 /** Activity of a model. Shown live, never stored. */
 export type Activity =
   | { state: 'waiting' }
+  | { state: 'silent'; seconds: number }
   | { state: 'loading'; progress: number }
   | { state: 'reading_prompt'; progress: number }
   | { state: 'generating'; tokens: number; tokensPerSecond: number };
@@ -1351,6 +1352,12 @@ export type StandingRule = {
 export type StandingRules = {
   /** Newest first. */
   rules: Array<StandingRule>;
+};
+
+/** `_meta.openagents` of what an agent reports: `available_commands_update`, `usage_update`. */
+export type StateMeta = {
+  /** Id of the agent. */
+  agent: string;
 };
 
 /** The result of an exploration, with evidence. */

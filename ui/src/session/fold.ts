@@ -1,4 +1,4 @@
-import type { ContentBlock, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
+import type { AvailableCommand, ContentBlock, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk';
 import { type Update, openagents } from '../connection/protocol';
 import type {
   Approval,
@@ -6,6 +6,7 @@ import type {
   PromptMeta,
   SessionUpdate,
   SpeechMeta,
+  StateMeta,
   TerminalMeta,
   ToolMeta,
 } from '../connection/wire';
@@ -23,6 +24,16 @@ export interface Asked {
   approval: Approval;
 }
 
+/** What an agent reports beside the conversation. */
+export interface Reported<T> {
+  /** Id of the agent. */
+  agent: string;
+  value: T;
+}
+
+/** How much of the model's context is in use. */
+export type ContextUsage = Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>;
+
 /**
  * The state of a session after part of its log. `apply` grows it in place: rows are replaced, never changed, except for
  * their lists of entries. `publish` copies the rows of delegates into it.
@@ -32,6 +43,9 @@ export interface Fold {
   plan: PlanView | null;
   title: string | null;
   mode: string | null;
+  /** The commands that an agent offers. */
+  commands: Reported<readonly AvailableCommand[]> | null;
+  usage: Reported<ContextUsage> | null;
   /** The number of updates received. */
   updates: number;
   /** The newest entry applied. */
@@ -60,6 +74,8 @@ export function emptyFold(): Fold {
     plan: null,
     title: null,
     mode: null,
+    commands: null,
+    usage: null,
     updates: 0,
     seq: 0,
     working: false,
@@ -174,10 +190,22 @@ function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
     case 'current_mode_update':
       fold.mode = body.currentModeId;
       return;
+    case 'available_commands_update':
+      fold.commands = reported(body, body.availableCommands);
+      return;
+    case 'usage_update': {
+      const { used, size, cost } = body;
+      fold.usage = reported(body, { used, size, cost });
+      return;
+    }
     default:
-      // Commands, usage and kinds of later protocols: counted, not drawn.
+      // Kinds of later protocols: counted, not drawn.
       return;
   }
+}
+
+function reported<T>({ _meta }: { _meta?: unknown }, value: T): Reported<T> {
+  return { agent: openagents<StateMeta>(_meta).agent ?? '', value };
 }
 
 /** Attaches a routing decision to its prompt. */

@@ -7,6 +7,14 @@ import { findRow, type Row } from './rows';
 import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, RecentUpdates, takeFolded, type Snapshot } from './snapshot';
 
+/** Updates that show no work. */
+const ASIDE: ReadonlySet<string> = new Set([
+  'session_info_update',
+  'current_mode_update',
+  'available_commands_update',
+  'usage_update',
+]);
+
 /** One session: its log, the state folded from it, and the user's input. */
 export class Session {
   readonly id: string;
@@ -20,6 +28,9 @@ export class Session {
   working = $state(false);
   /** The agent that answers prompts here. */
   mode = $state<string>(EXPLORER_MODE);
+  /** The commands that an agent offers; null if none reported any. */
+  commands = $state.raw<Fold['commands']>(null);
+  usage = $state.raw<Fold['usage']>(null);
   /** The activity of the answering model; null if none is active. */
   activity = $state.raw<Activity | null>(null);
   /** False while older log entries are missing. */
@@ -83,7 +94,8 @@ export class Session {
 
   /** Shows a stored copy; `cut` if it is only the end. */
   restore(fold: Fold, seenAt: number, cut: boolean): void {
-    this.#fold = fold;
+    // An older copy lacks newer parts.
+    this.#fold = { ...emptyFold(), ...fold };
     this.#cut = cut;
     this.seenAt = seenAt;
     this.#publish();
@@ -124,8 +136,7 @@ export class Session {
       if (body.sessionUpdate === 'current_mode_update') this.mode = body.currentModeId;
       if (body.sessionUpdate === 'user_message_chunk')
         this.#logged(body.content.type === 'text' ? body.content.text : '', openagents<PromptMeta>(body._meta));
-      else if (body.sessionUpdate !== 'session_info_update' && body.sessionUpdate !== 'current_mode_update')
-        this.#workUpdates += 1;
+      else if (!ASIDE.has(body.sessionUpdate)) this.#workUpdates += 1;
     }
     this.#publish();
     return whole;
@@ -299,6 +310,8 @@ export class Session {
     publish(fold);
     this.rows = fold.rows.slice();
     this.plan = fold.plan;
+    this.commands = fold.commands;
+    this.usage = fold.usage;
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;
     this.updates = fold.updates;

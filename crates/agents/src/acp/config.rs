@@ -91,11 +91,13 @@ pub struct AcpTimeouts {
     pub cancel: Duration,
     /// Time without a turn, after which the agent is stopped; the next turn restarts it. Default 10 min.
     pub idle: Duration,
+    /// Time without a sign of the agent during a turn, after which the user is told. Default 20 s.
+    pub silence: Duration,
 }
 
 impl Default for AcpTimeouts {
     fn default() -> Self {
         let secs = Duration::from_secs;
-        Self { start: secs(60), cancel: secs(10), idle: secs(600) }
+        Self { start: secs(60), cancel: secs(10), idle: secs(600), silence: secs(20) }
     }
 }

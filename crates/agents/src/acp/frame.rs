@@ -67,11 +67,20 @@ impl RpcError {
         }
     }
 
+    /// Returns whether a message ends with what the error says: `Internal error: Credit balance is too low`, or its data.
+    pub(super) fn is_in(&self, message: &str) -> bool {
+        let reason = self.message.split_once(": ").map_or(self.message.as_str(), |(_, reason)| reason);
+        let mut reasons = [Some(reason), self.details()].into_iter().flatten().map(str::trim);
+        reasons.any(|reason| !reason.is_empty() && message.trim_end().ends_with(reason))
+    }
+
+    fn details(&self) -> Option<&str> {
+        let data = &self.data;
+        data.as_str().or_else(|| ["details", "message"].iter().find_map(|key| data[*key].as_str()))
+    }
+
     pub(crate) fn sentence(&self) -> String {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let details = text(&self.data)
-            .or_else(|| ["details", "message"].iter().find_map(|key| text(&self.data[*key])))
-            .filter(|details| !details.is_empty() && !self.message.contains(details.as_str()));
+        let details = self.details().filter(|details| !details.is_empty() && !self.message.contains(details));
         let whole = match details {
             Some(details) => format!("{}: {details}", self.message),
             None => self.message.clone(),
@@ -190,6 +199,30 @@ pub(super) fn response(id: &Value, result: Result<Value, RpcError>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The errors of claude-agent-acp 0.101 and codex-acp 2.6 that their last messages repeat.
+    #[test]
+    fn error_is_found_in_message() {
+        let billing = RpcError::new(-32603, "Internal error: Credit balance is too low");
+        let limit = RpcError {
+            code: -32603,
+            message: "Internal error".to_owned(),
+            data: json!({"message": "You’ve hit your usage limit.", "codexErrorInfo": "usageLimitExceeded"}),
+        };
+        let rows = [
+            (&billing, "Credit balance is too low", true),
+            (&billing, "Let me see.\n\nCredit balance is too low\n", true),
+            (&billing, "Credit balance is too low, so I stop here.", false),
+            (&billing, "", false),
+            (&limit, "You’ve hit your usage limit.", true),
+            (&limit, "Done.", false),
+            (&RpcError::new(-1, ""), "", false),
+            (&RpcError::new(-1, "odd: "), "Done.", false),
+        ];
+        for (error, message, expected) in rows {
+            assert_eq!(error.is_in(message), expected, "{error:?} {message}");
+        }
+    }
 
     #[test]
     fn parse_separates_messages_from_other_lines() {

@@ -6,10 +6,12 @@ use crate::{
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
-    agent::OfferedCommand,
     approval::{ApprovalOption, OptionKind},
     text::clip_bytes,
-    update::{EntryStatus, Location, ToolCallDetails, ToolContent, ToolKind},
+    update::{
+        AgentPart, ContextUsage, Cost, EntryStatus, Location, OfferedCommand, ToolCallDetails, ToolContent,
+        ToolKind,
+    },
 };
 use serde_json::Value;
 use std::time::Instant;
@@ -167,12 +169,29 @@ fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
     })
 }
 
-/// Reads the commands of an update, from the raw JSON so that one bad entry is skipped instead of failing all of them.
+/// Reads a part of the agent's state, from the raw JSON so that one bad entry is skipped instead of failing all of them.
 /// `None` if it is another kind of update.
-pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
-    if update["sessionUpdate"] != "available_commands_update" {
-        return None;
+pub(super) fn state(update: &Value) -> Option<AgentPart> {
+    match update["sessionUpdate"].as_str()? {
+        "available_commands_update" => Some(AgentPart::Commands(commands(&update["availableCommands"]))),
+        "usage_update" => usage(update).map(AgentPart::Usage),
+        _ => None,
     }
+}
+
+fn usage(update: &Value) -> Option<ContextUsage> {
+    let cost = &update["cost"];
+    let currency = cost["currency"].as_str().filter(|code| code.len() == 3 && code.is_ascii());
+    Some(ContextUsage {
+        used: update["used"].as_u64()?,
+        size: update["size"].as_u64().unwrap_or(0),
+        cost: currency
+            .zip(cost["amount"].as_f64().filter(|amount| *amount >= 0.0))
+            .map(|(currency, amount)| Cost { amount, currency: currency.to_owned() }),
+    })
+}
+
+fn commands(stated: &Value) -> Vec<OfferedCommand> {
     let text = |value: &Value, bytes| value.as_str().and_then(one_line).map(|text| clip_bytes(&text, bytes));
     let command = |command: &Value| {
         Some(OfferedCommand {
@@ -181,8 +200,8 @@ pub(super) fn commands(update: &Value) -> Option<Vec<OfferedCommand>> {
             hint: text(&command["input"]["hint"], COMMAND_WORDS),
         })
     };
-    let stated = update["availableCommands"].as_array().into_iter().flatten();
-    Some(stated.filter_map(command).take(OFFERED_COMMANDS).collect())
+    let stated = stated.as_array().into_iter().flatten();
+    stated.filter_map(command).take(OFFERED_COMMANDS).collect()
 }
 
 /// Reads the options of a permission request, in the agent's order. An option without an id cannot be chosen, and of
@@ -236,21 +255,58 @@ mod tests {
             {"name": 7},
             "text",
         ]);
-        let read =
-            commands(&json!({"sessionUpdate": "available_commands_update", "availableCommands": list}))
-                .unwrap();
+        let read = commands(&list);
         let rows: Vec<_> =
             read.iter().map(|it| (it.name.as_str(), it.description.as_str(), it.hint.as_deref())).collect();
         assert_eq!(rows, [("init", "Sets up", Some("[folder]")), ("memory show", "a b", None)]);
         let many: Value = (0..10_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(1_000))})).collect();
-        let read =
-            commands(&json!({"sessionUpdate": "available_commands_update", "availableCommands": many}))
-                .unwrap();
+        let read = commands(&many);
         assert!(
             read.len() == OFFERED_COMMANDS
                 && read.iter().all(|command| command.name.len() <= COMMAND_NAME + 3)
         );
-        assert_eq!(commands(&json!({"sessionUpdate": "plan", "availableCommands": []})), None);
+        assert_eq!(commands(&Value::Null), []);
+    }
+
+    #[test]
+    fn state_reads_commands_and_usage() {
+        let cost = |amount, currency: &str| Some(Cost { amount, currency: currency.to_owned() });
+        let usage = |used, size, cost| Some(AgentPart::Usage(ContextUsage { used, size, cost }));
+        let rows = [
+            (
+                json!({"sessionUpdate": "usage_update", "used": 128, "size": 258_400}),
+                usage(128, 258_400, None),
+            ),
+            (
+                json!({"sessionUpdate": "usage_update", "used": 9, "size": 8, "cost": {"amount": 0.5, "currency": "USD"}}),
+                usage(9, 8, cost(0.5, "USD")),
+            ),
+            (
+                json!({"sessionUpdate": "usage_update", "used": 1, "size": null, "cost": null}),
+                usage(1, 0, None),
+            ),
+            (
+                json!({"sessionUpdate": "usage_update", "used": 1, "cost": {"amount": -1, "currency": "USD"}}),
+                usage(1, 0, None),
+            ),
+            (
+                json!({"sessionUpdate": "usage_update", "used": 1, "cost": {"amount": 1, "currency": "a".repeat(1 << 20)}}),
+                usage(1, 0, None),
+            ),
+            (json!({"sessionUpdate": "usage_update", "size": 1}), None),
+            (json!({"sessionUpdate": "usage_update", "used": -1, "size": 1}), None),
+            (json!({"sessionUpdate": "usage_update", "used": "1", "size": 1}), None),
+            (
+                json!({"sessionUpdate": "available_commands_update", "availableCommands": []}),
+                Some(AgentPart::Commands(Vec::new())),
+            ),
+            (json!({"sessionUpdate": "available_commands_update"}), Some(AgentPart::Commands(Vec::new()))),
+            (json!({"sessionUpdate": "plan", "availableCommands": []}), None),
+            (json!([]), None),
+        ];
+        for (update, expected) in rows {
+            assert_eq!(state(&update), expected, "{update}");
+        }
     }
 
     #[test]

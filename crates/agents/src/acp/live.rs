@@ -5,7 +5,7 @@ use super::{
     connection::{Connection, Lines, Next},
     files::Access,
     frame::{self, Incoming, RpcError},
-    from_wire::{self, commands},
+    from_wire,
     frozen::PendingCommands,
     stage::{Host, Stage, Turn},
     terminals::Terminals,
@@ -116,10 +116,11 @@ impl Live {
         let result = change(stage, Instant::now());
         let ready = stage.timeline.take();
         if let Some(host) = &stage.host.0 {
-            let commands = stage.commands.take();
+            let (news, silence) = (stage.news.take(Instant::now()), stage.silence.take());
             let report = || {
                 ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
-                commands.into_iter().for_each(|commands| host.offer(commands));
+                news.for_each(|part| host.report(part));
+                silence.into_iter().for_each(|activity| host.emit(AgentEvent::Activity(activity)));
             };
             // A panic in the host must not prevent the end of the turn.
             if catch_unwind(AssertUnwindSafe(report)).is_err() {
@@ -171,6 +172,13 @@ impl Live {
         self.apply_cancel(&mut self.stage.lock());
         let due = self.stage(|stage, now| {
             stage.timeline.tick(now);
+            // A command may run for long, and an approval waits for the user.
+            let waits = stage.timeline.has_open_calls() || !self.asks.lock().is_empty();
+            if stage.turn.is_none() || waits {
+                stage.silence.end(now);
+            } else {
+                stage.silence.tick(now, self.timeouts.silence);
+            }
             if stage.cancel_deadline.is_some_and(|cancel_deadline| now >= cancel_deadline) {
                 stage.cancel_deadline = None;
                 return Some(Due::Cancel);
@@ -245,11 +253,13 @@ impl Live {
         let reason = match result {
             Ok(answer) => answer["stopReason"].as_str().unwrap_or("end_turn"),
             Err(error) => {
-                let why = match error.wants_login() {
-                    true => error.login_sentence(&stage.login),
-                    false => format!("{name}: {}", error.sentence()),
+                let text = match error.wants_login() {
+                    true => format!("❌ {}", error.login_sentence(&stage.login)),
+                    // Claude Code and Codex also send the sentence as their last message.
+                    false if error.is_in(stage.timeline.last_message()) => String::new(),
+                    false => format!("❌ {name}: {}", error.sentence()),
                 };
-                return stage.end(now, RunState::Failed, UNFINISHED, &format!("❌ {why}"), false);
+                return stage.end(now, RunState::Failed, UNFINISHED, &text, false);
             }
         };
         let unfinished = if refused && reason == "cancelled" { "it was not allowed" } else { UNFINISHED };
@@ -283,8 +293,12 @@ impl Live {
                 return;
             }
             self.watch_level(stage, now, &update);
-            if let Some(commands) = commands(&update) {
-                stage.commands = Some(commands);
+            // An agent that retries may repeat its usage.
+            if update["sessionUpdate"] != "usage_update" {
+                stage.silence.end(now);
+            }
+            if let Some(part) = from_wire::state(&update) {
+                stage.news.record(part);
                 return;
             }
             let Ok(update) = serde_json::from_value::<wire::SessionUpdate>(update) else {
@@ -316,6 +330,7 @@ impl Live {
             }
             self.cancelled.store(false, Ordering::SeqCst);
             stage.idle_since = now;
+            stage.silence.end(now);
             stage.host = Host(Some(host));
             stage.timeline.begin_turn(now);
             for update in stage.early.take().unwrap_or_default() {

@@ -3,18 +3,20 @@
 use super::files::Access;
 use crate::{
     asking::{LevelSetting, Watch},
+    limits::USAGE_INTERVAL,
     output::Timeline,
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, OfferedCommand, PromptOutcome},
-    update::RunState,
+    agent::{AgentHost, PromptOutcome},
+    model::Activity,
+    update::{AgentPart, RunState},
 };
 use std::{
     collections::HashMap,
     sync::{Arc, mpsc},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 #[derive(Debug)]
@@ -30,8 +32,9 @@ pub(super) struct Stage {
     pub(super) replaying: bool,
     /// Updates before this process's first prompt, shown with the answer to it; `None` from then on.
     pub(super) early: Option<Vec<wire::SessionUpdate>>,
-    /// Commands that the agent offers and that the host does not know yet.
-    pub(super) commands: Option<Vec<OfferedCommand>>,
+    /// What the agent reported and the host does not know yet.
+    pub(super) news: StateNews,
+    pub(super) silence: Silence,
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_change_approval_mode: bool,
@@ -46,6 +49,74 @@ pub(super) struct Stage {
     pub(super) closed: bool,
     /// Sent after all updates before it.
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,
+}
+
+/// The parts of the agent's state that are not reported yet, the newest of each.
+#[derive(Debug, Default)]
+pub(super) struct StateNews {
+    commands: Option<AgentPart>,
+    usage: Option<AgentPart>,
+    usage_reported: Option<Instant>,
+}
+
+impl StateNews {
+    pub(super) fn record(&mut self, part: AgentPart) {
+        match part {
+            AgentPart::Commands(_) => self.commands = Some(part),
+            AgentPart::Usage(_) => self.usage = Some(part),
+        }
+    }
+
+    /// Makes everything due.
+    fn flush(&mut self) {
+        self.usage_reported = None;
+    }
+
+    /// Takes the parts that are due. The usage, which agents report with each step, is due at intervals.
+    pub(super) fn take(&mut self, now: Instant) -> impl Iterator<Item = AgentPart> + use<> {
+        let due = self.usage_reported.map(|last| last + USAGE_INTERVAL);
+        let is_due = due.is_none_or(|due| now >= due);
+        let usage = if is_due { self.usage.take() } else { None };
+        if usage.is_some() {
+            self.usage_reported = Some(now);
+        }
+        self.commands.take().into_iter().chain(usage)
+    }
+}
+
+/// How long an agent at work has sent nothing.
+#[derive(Debug)]
+pub(super) struct Silence {
+    heard: Instant,
+    /// What the user sees, as a number of intervals.
+    shown: Option<u32>,
+    /// The change that the host does not know yet.
+    news: Option<Option<Activity>>,
+}
+
+impl Silence {
+    /// Records a sign of the agent.
+    pub(super) fn end(&mut self, now: Instant) {
+        self.heard = now;
+        if self.shown.take().is_some() {
+            self.news = Some(None);
+        }
+    }
+
+    /// Counts the intervals without a sign.
+    pub(super) fn tick(&mut self, now: Instant, interval: Duration) {
+        let silent = now.saturating_duration_since(self.heard);
+        let count = u32::try_from(silent.as_nanos() / interval.as_nanos().max(1)).unwrap_or(u32::MAX);
+        if count > 0 && self.shown != Some(count) {
+            self.shown = Some(count);
+            let seconds = u32::try_from(interval.saturating_mul(count).as_secs()).unwrap_or(u32::MAX);
+            self.news = Some(Some(Activity::Silent { seconds }));
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Option<Option<Activity>> {
+        self.news.take()
+    }
 }
 
 #[derive(Debug)]
@@ -86,7 +157,8 @@ impl Stage {
             opening: true,
             replaying: false,
             early: Some(Vec::new()),
-            commands: None,
+            news: StateNews::default(),
+            silence: Silence { heard: Instant::now(), shown: None, news: None },
             level: None,
             may_change_approval_mode: false,
             reversions: HashMap::new(),
@@ -107,7 +179,48 @@ impl Stage {
         turn.asks.cancel();
         let reply = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         self.timeline.end_turn(now, state, unfinished, text);
+        self.news.flush();
         self.idle_since = now;
         self.finished = Some((turn.done, PromptOutcome { state, text: reply, usage: None, cut_off }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::update::ContextUsage;
+
+    #[test]
+    fn silence_is_shown_per_interval_and_ends() {
+        let (begin, interval) = (Instant::now(), Duration::from_secs(20));
+        let mut silence = Silence { heard: begin, shown: None, news: None };
+        let mut seen = Vec::new();
+        for second in 0..=65 {
+            let now = begin + Duration::from_secs(second);
+            if second == 50 {
+                silence.end(now);
+            }
+            silence.tick(now, interval);
+            seen.extend(silence.take().map(|news| (second, news)));
+        }
+        let silent = |seconds| Some(Activity::Silent { seconds });
+        assert_eq!(seen, [(20, silent(20)), (40, silent(40)), (50, None)]);
+    }
+
+    #[test]
+    fn many_usage_updates_become_few() {
+        let (mut news, begin) = (StateNews::default(), Instant::now());
+        let usage = |used| AgentPart::Usage(ContextUsage { used, size: 1_000, cost: None });
+        let mut reported = Vec::new();
+        for at in 0..1_000_u32 {
+            news.record(usage(at.into()));
+            reported.extend(news.take(begin + USAGE_INTERVAL * at / 500));
+        }
+        assert_eq!(reported, [usage(0), usage(500)]);
+        news.flush();
+        assert_eq!(news.take(begin).collect::<Vec<_>>(), [usage(999)]);
+        news.record(AgentPart::Commands(Vec::new()));
+        assert_eq!(news.take(begin).count(), 1);
+        assert_eq!(news.take(begin).count(), 0);
     }
 }

@@ -214,6 +214,10 @@ impl Timeline {
         self.has_output
     }
 
+    pub(crate) fn has_open_calls(&self) -> bool {
+        self.calls.calls.iter().any(|call| call.open)
+    }
+
     pub(crate) fn last_message(&self) -> &str {
         &self.last_message
     }

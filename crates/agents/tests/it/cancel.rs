@@ -2,7 +2,7 @@
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::AcpTimeouts;
-use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
+use openagents_core::{CancellationToken, agent::AgentProvider as _, model::Activity, update::RunState};
 use std::time::Duration;
 
 #[test]
@@ -50,6 +50,21 @@ fn agent_ignoring_cancel_is_replaced() {
     assert!(second.ends_with("prompt 1") && second != first, "{first}, {second}");
     let shown = scene.shown();
     assert!(shown.contains("Fake starts a new session and does not know what was said before"), "{shown}");
+}
+
+#[test]
+fn silence_of_agent_is_shown_until_turn_ends() {
+    let timeouts = AcpTimeouts { silence: Duration::from_millis(50), ..AcpTimeouts::default() };
+    let scene = Setup { timeouts, ..Setup::default() }.scene(Host::with([]));
+    let silent = |activity: &Option<Activity>| matches!(activity, Some(Activity::Silent { .. }));
+    scene.cancelled("[[say begun]] [[silent]]", |host| {
+        host.wait("silence", |_| host.activities.lock().unwrap().iter().any(silent));
+    });
+    scene.host.wait("its end", |_| scene.host.activities.lock().unwrap().last() == Some(&None));
+    // A command may run for long.
+    scene.host.activities.lock().unwrap().clear();
+    scene.prompt("[[open-call]] [[wait 1500]]");
+    assert!(!scene.host.activities.lock().unwrap().iter().any(silent));
 }
 
 #[test]

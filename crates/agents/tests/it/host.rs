@@ -3,12 +3,10 @@
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts, AskingLevel, LevelSetting};
 use openagents_core::{
     CancellationToken,
-    agent::{
-        AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, OfferedCommand,
-        PromptOutcome,
-    },
+    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
-    update::{SessionUpdate, ToolCallStatus, ToolContent},
+    model::Activity,
+    update::{AgentPart, SessionUpdate, ToolCallStatus, ToolContent},
 };
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -41,26 +39,28 @@ pub(crate) struct Host {
     pub(crate) asked: Mutex<Vec<ApprovalRequest>>,
     pub(crate) answers: Mutex<VecDeque<Say>>,
     pub(crate) remembered: Mutex<Vec<String>>,
-    /// The commands that the agent offers.
-    pub(crate) offered: Mutex<Vec<OfferedCommand>>,
+    /// The parts of the agent's state, as reported.
+    pub(crate) states: Mutex<Vec<AgentPart>>,
     /// A summary of the earlier conversation.
     pub(crate) brief: Mutex<Option<String>>,
+    pub(crate) activities: Mutex<Vec<Option<Activity>>>,
 }
 
 impl AgentHost for Host {
     fn emit(&self, event: AgentEvent) {
-        if let AgentEvent::Update(update) = event {
-            self.updates.lock().unwrap().push(update);
-            self.changed.notify_all();
+        match event {
+            AgentEvent::Update(update) => self.updates.lock().unwrap().push(update),
+            AgentEvent::Activity(activity) => self.activities.lock().unwrap().push(activity),
         }
+        self.changed.notify_all();
     }
 
     fn remember(&self, agent_session_id: &str) {
         self.remembered.lock().unwrap().push(agent_session_id.to_owned());
     }
 
-    fn offer(&self, commands: Vec<OfferedCommand>) {
-        *self.offered.lock().unwrap() = commands;
+    fn report(&self, part: AgentPart) {
+        self.states.lock().unwrap().push(part);
     }
 
     fn brief(&self) -> Option<String> {

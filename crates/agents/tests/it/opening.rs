@@ -2,7 +2,11 @@
 
 use super::host::{Host, Scene, Setup};
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpTimeouts};
-use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
+use openagents_core::{
+    CancellationToken,
+    agent::AgentProvider as _,
+    update::{AgentPart, RunState},
+};
 use std::{sync::Arc, time::Duration};
 
 fn scene(environment: &[(&str, &str)]) -> Scene {
@@ -145,7 +149,11 @@ fn early_updates_are_shown_with_first_answer() {
     assert_eq!(scene.prompt("[[say here]]").text, "here");
     let shown = scene.shown();
     assert!(shown.starts_with("says: Good morning.\ncall Start a server"), "{shown}");
-    assert_eq!(scene.host.offered.lock().unwrap()[0].name, "init");
+    let states = scene.host.states.lock().unwrap().clone();
+    assert!(
+        matches!(&states[..], [AgentPart::Commands(commands)] if commands[0].name == "init"),
+        "{states:?}"
+    );
     assert_eq!(scene.prompt("[[silence]]").text, "Done, no output.");
     assert_eq!(scene.shown().matches("Good morning.").count(), 1);
 }

@@ -114,6 +114,13 @@ fn stop_reason_decides_outcome() {
             "❌ Fake: The model is overloaded",
             false,
         ),
+        // Its reason is shown once.
+        (
+            "[[say Credit is too low]] [[fail Internal error: Credit is too low]]",
+            RunState::Failed,
+            "Credit is too low",
+            false,
+        ),
         ("no word at all", RunState::Complete, "You said: no word at all", false),
     ];
     let scene = Scene::new();

@@ -12,7 +12,6 @@ use openagents_connection::{
     socket::Socket,
 };
 use openagents_core::{
-    agent::OfferedCommand,
     approval::{Approval, ApprovalSubject},
     model::Activity,
 };
@@ -133,12 +132,6 @@ impl Dialect for Acp {
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
         let params = ActivityParams { session_id: session.id().to_string(), activity };
         Some(rpc::event::<methods::ActivityChanged>(&params))
-    }
-
-    /// Sent only to third-party clients: our own clients do not offer commands yet.
-    fn commands(&mut self, session: &Session, commands: &[OfferedCommand]) -> Option<String> {
-        let params = to_wire::commands(session.id(), commands);
-        (!self.requests.reads_the_log()).then(|| rpc::notification("session/update", &params))
     }
 
     fn approvals(&mut self, session: &Session, pending: &[Approval]) -> Vec<String> {

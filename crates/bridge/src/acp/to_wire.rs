@@ -1,23 +1,21 @@
 //! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
 use agent_client_protocol_schema::v1::{
-    ContentBlock, ContentChunk, CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState,
-    SessionNotification, SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent,
-    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Cost,
+    CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
+    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UnstructuredCommandInput, UsageUpdate,
 };
-use openagents_core::{
-    agent::OfferedCommand,
-    update::{
-        AgentMessage, AgentThought, Cut, EntryStatus, Location, PlanEntry as Entry, PlanSnapshot,
-        SessionUpdate, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
-        ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
-    },
+use openagents_core::update::{
+    AgentMessage, AgentPart, AgentState, AgentThought, Cut, EntryStatus, Location, OfferedCommand,
+    PlanEntry as Entry, PlanSnapshot, SessionUpdate, ToolCall as Call, ToolCallDetails,
+    ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
 };
 use openagents_sessions::{Folded, Listed, Mode, Queued, prune};
 use openagents_transcripts::history::TranscriptImage;
 use openagents_wire::{
-    EntryMeta, ModeMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta, SpeechMeta,
+    EntryMeta, ModeMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta, SpeechMeta, StateMeta,
     TerminalMeta, ToolMeta, UpdateMeta, meta,
 };
 use serde::Serialize;
@@ -34,17 +32,6 @@ pub fn session_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdat
 /// Like [`session_update`], but does not cut outputs.
 pub(crate) fn whole_update(session_id: &str, seq: u64, ts: i64, update: &SessionUpdate) -> Value {
     notification(session_id, numbered(seq, ts), update, usize::MAX)
-}
-
-/// Returns the params of the `session/update` notification with the commands of an agent.
-pub(crate) fn commands(session_id: &str, commands: &[OfferedCommand]) -> Value {
-    let command = |command: &OfferedCommand| {
-        let input = command.hint.as_ref().map(|hint| json!({"hint": hint}));
-        json!({"name": command.name, "description": command.description, "input": input})
-    };
-    let commands: Vec<_> = commands.iter().map(command).collect();
-    let update = json!({"sessionUpdate": "available_commands_update", "availableCommands": commands});
-    json!({"sessionId": session_id, "update": update})
 }
 
 /// Returns the params of the `session/update` notification that shows an image of another agent's transcript.
@@ -150,7 +137,26 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
                 .meta(meta(&ToolMeta { approval: Some(approval.clone()), ..ToolMeta::default() })),
         ),
         SessionUpdate::Delegated(delegated) => wire(&delegated.update, limit),
+        SessionUpdate::AgentState(AgentState { agent, part }) => {
+            let ours = meta(&StateMeta { agent: agent.clone() });
+            match part {
+                AgentPart::Commands(commands) => Wire::AvailableCommandsUpdate(
+                    AvailableCommandsUpdate::new(commands.iter().map(command).collect()).meta(ours),
+                ),
+                AgentPart::Usage(usage) => {
+                    let cost = usage.cost.as_ref().map(|cost| Cost::new(cost.amount, cost.currency.clone()));
+                    Wire::UsageUpdate(UsageUpdate::new(usage.used, usage.size).cost(cost).meta(ours))
+                }
+            }
+        }
     }
+}
+
+fn command(command: &OfferedCommand) -> AvailableCommand {
+    let input =
+        |hint: &String| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.clone()));
+    AvailableCommand::new(command.name.clone(), command.description.clone())
+        .input(command.hint.as_ref().map(input))
 }
 
 fn chunk(text: &str) -> ContentChunk {

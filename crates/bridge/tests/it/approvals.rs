@@ -7,10 +7,10 @@ use crate::support::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentRequest, OfferedCommand},
+    agent::AgentRequest,
     agent_ids::CODEX,
     approval::{ApprovalCommand, ApprovalOption, ApprovalRequest, OptionKind},
-    update::RunState,
+    update::{AgentPart, ContextUsage, OfferedCommand, RunState},
 };
 use serde_json::{Value, json};
 use std::sync::{
@@ -182,11 +182,13 @@ async fn editor_cancelled_answer_ends_turn() {
 }
 
 #[tokio::test]
-async fn editor_gets_agent_commands() {
+async fn every_client_gets_agent_commands_and_usage() {
     let offers = |_: &AgentRequest, host: &agents::Session, _: &CancellationToken| {
         let command =
             OfferedCommand { name: "init".to_owned(), description: "Sets up".to_owned(), hint: None };
-        host.offer(vec![command]);
+        host.report(AgentPart::Commands(vec![command.clone()]));
+        host.report(AgentPart::Commands(vec![command]));
+        host.report(AgentPart::Usage(ContextUsage { used: 128, size: 1_000, cost: None }));
         agents::end(host, "Done.");
         RunState::Complete
     };
@@ -197,20 +199,35 @@ async fn editor_gets_agent_commands() {
     window.request("session/prompt", prompt(&session, "go")).await;
     let mut late = others_client(&test, "Late").await;
     late.request("_openagents/attach", json!({"sessionId": session})).await;
-    for client in [&mut editor, &mut late] {
-        let update = loop {
+    let meta = json!({"openagents": {"agent": CODEX}});
+    for client in [&mut window, &mut editor, &mut late] {
+        let mut states = Vec::new();
+        while states.len() < 2 {
             let frame = match client.notes.pop_front() {
                 Some(frame) => frame,
                 None => client.frame().await,
             };
-            if frame["params"]["update"]["sessionUpdate"] == "available_commands_update" {
-                break frame["params"]["update"].clone();
+            let update = &frame["params"]["update"];
+            if ["available_commands_update", "usage_update"]
+                .iter()
+                .any(|kind| update["sessionUpdate"] == *kind)
+            {
+                states.push(update.clone());
             }
-        };
-        let expected = json!([{"name": "init", "description": "Sets up", "input": null}]);
-        assert_eq!(update["availableCommands"], expected);
+        }
+        let commands = json!({"sessionUpdate": "available_commands_update", "_meta": meta,
+            "availableCommands": [{"name": "init", "description": "Sets up"}]});
+        let usage = json!({"sessionUpdate": "usage_update", "used": 128, "size": 1_000, "_meta": meta});
+        assert_eq!(states, [commands, usage], "once each, in order");
     }
-    assert!(window.notes.iter().all(|note| !note.to_string().contains("available_commands")));
+    window.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
+    let cleared = loop {
+        let frame = editor.frame().await;
+        if frame["params"]["update"]["sessionUpdate"] == "available_commands_update" {
+            break frame["params"]["update"]["availableCommands"].clone();
+        }
+    };
+    assert_eq!(cleared, json!([]), "another agent does not know them");
 }
 
 /// Regression: an "always" option for an agent's own actions was not offered, and neither was an option of a kind that

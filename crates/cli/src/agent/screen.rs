@@ -60,6 +60,7 @@ impl TurnScreen {
         let percent = |progress: f32| (progress * 100.0).round();
         let text = match activity {
             Some(Activity::Waiting) => "Waiting".to_owned(),
+            Some(Activity::Silent { seconds }) => format!("No sign of the agent for {seconds} s"),
             Some(Activity::Loading { progress }) => format!("Loading {} %", percent(progress)),
             Some(Activity::ReadingPrompt { progress }) => format!("Reading prompt {} %", percent(progress)),
             Some(Activity::Generating { tokens: 0, .. }) => "Answering".to_owned(),

@@ -1,7 +1,7 @@
 //! The dialect of an endpoint: encodes session events as frames.
 
 use crate::{feed::Feed, mailbox::Closing};
-use openagents_core::{agent::OfferedCommand, approval::Approval, model::Activity};
+use openagents_core::{approval::Approval, model::Activity};
 use openagents_sessions::{Folded, ListNews, ListWatch, QueueState, Session, store::Stored};
 use openagents_wire::Scope;
 use serde_json::Value;
@@ -29,10 +29,6 @@ pub trait Dialect: Send {
     fn written(&mut self, _session: &Session) {}
 
     fn activity(&mut self, _session: &Session, _activity: Option<Activity>) -> Option<String> {
-        None
-    }
-
-    fn commands(&mut self, _session: &Session, _commands: &[OfferedCommand]) -> Option<String> {
         None
     }
 

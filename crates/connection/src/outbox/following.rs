@@ -25,8 +25,6 @@ impl<D: Dialect> Pump<D> {
         // A client that joins during an activity is sent that activity. If there is none, nothing is sent.
         let (changes, doing) = session.activity();
         let activity = if doing.is_some() { 0 } else { changes };
-        // An empty list of commands isn't sent either.
-        let commands = 0;
         let waits = session.queue();
         let queue = (!waits.running).then(|| queue.unwrap_or(waits.changes));
         let (read, folding) = match from {
@@ -35,7 +33,7 @@ impl<D: Dialect> Pump<D> {
         };
         // A failure is also sent to clients that join later.
         let (rested, failure, approvals) = (false, 0, 0);
-        let follow = Follow { session, read, folding, rested, failure, activity, commands, approvals, queue };
+        let follow = Follow { session, read, folding, rested, failure, activity, approvals, queue };
         self.follows.retain(|known| !Arc::ptr_eq(&known.session, &follow.session));
         self.follows.push(follow);
         if self.follows.len() <= D::FOLLOWS {
@@ -95,16 +93,6 @@ impl<D: Dialect> Pump<D> {
             }
             if let Some(follow) = self.follows.get_mut(index) {
                 follow.activity = changes;
-            }
-            return Ok(true);
-        }
-        let (changes, commands) = session.commands();
-        if changes != follow.commands {
-            if let Some(text) = self.sender.dialect.commands(&session, &commands) {
-                self.write(text).await?;
-            }
-            if let Some(follow) = self.follows.get_mut(index) {
-                follow.commands = changes;
             }
             return Ok(true);
         }

@@ -94,7 +94,6 @@ pub(super) struct Follow {
     pub(super) failure: u64,
     /// The last changes that were sent.
     pub(super) activity: u64,
-    pub(super) commands: u64,
     pub(super) approvals: u64,
     /// The last queue change that was sent; `None` to send the current one.
     pub(super) queue: Option<u64>,

@@ -109,7 +109,10 @@ impl Conversation {
             SessionUpdate::Mode(change) => self.mode = Some(change.mode_id.clone()),
             SessionUpdate::Routed(decision) => self.routed = Some(decision.target.mode()),
             // A delegate's work comes back as the result of the call.
-            SessionUpdate::Title(_) | SessionUpdate::Approval(_) | SessionUpdate::Delegated(_) => {}
+            SessionUpdate::Title(_)
+            | SessionUpdate::Approval(_)
+            | SessionUpdate::Delegated(_)
+            | SessionUpdate::AgentState(_) => {}
         }
     }
 

@@ -17,4 +17,4 @@ pub use agents::{
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
-pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, OfferedCommand, lowering_command};
+pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};

@@ -5,7 +5,7 @@ use crate::{
     CancellationToken,
     approval::Approvals,
     model::{Activity, Availability, LanguageModel, Usage},
-    update::{AgentMessage, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
+    update::{AgentMessage, AgentPart, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -88,17 +88,6 @@ pub struct AgentRequest {
     pub may_change_approval_mode: bool,
 }
 
-/// A command that an agent offers in a session; sent as a prompt, `/name args`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfferedCommand {
-    /// Without the slash; may have spaces.
-    pub name: String,
-    /// One line.
-    pub description: String,
-    /// Hint about its arguments.
-    pub hint: Option<String>,
-}
-
 /// Commands that, typed as a prompt, change when an agent asks: those of GitHub Copilot, Codex, Gemini CLI and Claude
 /// Code.
 const LOWERING: [&str; 5] = ["/allow-all", "/permissions", "/autopilot", "/yolo", "/mode"];
@@ -124,8 +113,8 @@ pub trait AgentHost: Approvals + Send + Sync {
     /// Stores the agent's own id for this session, for [`AgentRequest::resume`].
     fn remember(&self, agent_session_id: &str);
 
-    /// Shows the commands that the agent offers from now on. They are not stored.
-    fn offer(&self, _commands: Vec<OfferedCommand>) {}
+    /// Stores a part of the agent's state if it has changed.
+    fn report(&self, _part: AgentPart) {}
 
     /// Returns the earlier conversation of this session, for an agent that lost its own copy; `None` if it is empty.
     fn brief(&self) -> Option<String> {

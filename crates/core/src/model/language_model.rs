@@ -107,6 +107,8 @@ pub enum ModelEvent {
 pub enum Activity {
     /// Waiting for another request to end.
     Waiting,
+    /// An agent at work has sent nothing for this long.
+    Silent { seconds: u32 },
     /// Loading the model file into memory; from 0.0 to 1.0.
     Loading { progress: f32 },
     /// Processing the prompt, from 0.0 to 1.0; cached tokens count as processed.

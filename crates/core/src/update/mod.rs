@@ -3,6 +3,7 @@
 //! A session is a numbered log of [`SessionUpdate`]s. Their serde form is stored on disk: fields may be added with
 //! `#[serde(default)]`, never renamed.
 
+mod agent_state;
 mod decision;
 mod finding;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod overview;
 mod summary;
 mod tool_call;
 
+pub use agent_state::{AgentPart, AgentState, ContextUsage, Cost, OfferedCommand};
 pub use decision::{Decision, Inline, Target};
 pub use finding::{Finding, FindingKind, Findings, Place};
 pub use overview::{
@@ -48,6 +50,7 @@ pub enum SessionUpdate {
     /// An approval or its new state; replaces an earlier one with the same id.
     Approval(Approval),
     Delegated(Delegated),
+    AgentState(AgentState),
 }
 
 /// See [`SessionUpdate::Delegated`].

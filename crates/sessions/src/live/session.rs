@@ -15,10 +15,10 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, Conversation, OfferedCommand},
+    agent::{AccessLimits, Conversation},
     approval::{Approval, ApprovalOutcome, ApprovalState},
     model::Activity,
-    update::{ModeChange, SessionUpdate, Title},
+    update::{AgentPart, AgentState, ModeChange, SessionUpdate, Title},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -76,7 +76,8 @@ pub(crate) struct SessionState {
     pub(super) marks: Marks,
     /// Change counter, and current activity.
     pub(super) activity: (u64, Option<Activity>),
-    pub(super) commands: (u64, Arc<[OfferedCommand]>),
+    /// The newest of each part that was reported since this process opened the session.
+    agent_states: Vec<AgentState>,
     /// Open work of this session and its delegates. Starts empty: the work of an earlier process has been closed.
     work: Arc<OpenWork>,
     approval_changes: u64,
@@ -188,10 +189,19 @@ impl Session {
         let _order = self.setting_mode.lock();
         // Set before it is stored, because the next prompt may arrive earlier.
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
-        // The offered commands were those of another agent.
-        self.set_commands(Vec::new());
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
-        self.append_and_wait(change).inspect_err(|_| self.lock().mode = before)
+        self.append_and_wait(change).inspect_err(|_| self.lock().mode = before)?;
+        // The offered commands were those of another agent.
+        let state = self
+            .lock()
+            .agent_states
+            .iter()
+            .find(|state| matches!(state.part, AgentPart::Commands(_)))
+            .cloned();
+        if let Some(state) = state {
+            self.report(AgentState { part: AgentPart::Commands(Vec::new()), ..state });
+        }
+        Ok(())
     }
 
     /// Appends an update and waits until it is on disk. Blocks.
@@ -379,17 +389,17 @@ impl Session {
         }
     }
 
-    /// Returns the commands that the agent offers, and a number that is incremented with every change.
-    pub fn commands(&self) -> (u64, Arc<[OfferedCommand]>) {
-        self.lock().commands.clone()
-    }
-
-    pub(crate) fn set_commands(&self, commands: Vec<OfferedCommand>) {
-        let mut state = self.lock();
-        if *state.commands.1 != *commands {
-            state.commands = (state.commands.0 + 1, commands.into());
-            state.watchers.wake();
+    /// Appends a part of an agent's state unless it is the same as before.
+    pub(crate) fn report(self: &Arc<Self>, state: AgentState) {
+        {
+            let states = &mut self.lock().agent_states;
+            match states.iter_mut().find(|known| known.part.name() == state.part.name()) {
+                Some(known) if *known == state => return,
+                Some(known) => known.clone_from(&state),
+                None => states.push(state.clone()),
+            }
         }
+        self.append(vec![SessionUpdate::AgentState(state)]);
     }
 
     /// Stops accepting turns. Returns false if one is running or waiting.

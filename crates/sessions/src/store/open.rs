@@ -105,7 +105,7 @@ fn try_open(path: &Path, tables: &str) -> Result<Connection, Refusal> {
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(BUSY)?;
     let version: u32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if ![0, PREVIOUS, VERSION].contains(&version) {
+    if ![0, VERSION].contains(&version) && UPGRADES.iter().all(|(from, _)| *from != version) {
         let (a, age) = if version > VERSION { ("a", "newer") } else { ("an", "older") };
         return Err(Refusal::Unusable {
             why: format!("was written by {a} {age} version of OpenAgents (format {version})"),
@@ -157,10 +157,15 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
     StoreError::NotWritable { path: home.to_owned(), reason: error.to_string() }
 }
 
-/// Version of the schema, in `PRAGMA user_version`. Version 10 is upgraded; anything older is moved aside.
-const VERSION: u32 = 11;
-const PREVIOUS: u32 = 10;
-const UPGRADE: &str = "ALTER TABLE sessions DROP COLUMN tracks_work;";
+/// Version of the schema and of the kinds of updates, in `PRAGMA user_version`. What is older than [`UPGRADES`] is moved
+/// aside.
+const VERSION: u32 = 12;
+/// What makes the next version of an older one.
+const UPGRADES: [(u32, &str); 2] = [
+    (10, "ALTER TABLE sessions DROP COLUMN tracks_work;"),
+    // Version 12 has updates of the kind `agent_state`, which readers of version 11 do not know.
+    (11, ""),
+];
 
 const TABLES: &str = "
     CREATE TABLE sessions (
@@ -232,17 +237,18 @@ const TABLES: &str = "
         PRIMARY KEY (provider, id)
     ) STRICT, WITHOUT ROWID;";
 
-/// Creates the tables of an empty database, or upgrades those of [`PREVIOUS`].
+/// Creates the tables of an empty database, or upgrades those of an older version.
 fn migrate(connection: &mut Connection, version: u32, tables: &str) -> rusqlite::Result<()> {
     if version == VERSION {
         return Ok(());
     }
     let transaction = connection.transaction()?;
-    if version == PREVIOUS {
-        transaction.execute_batch(UPGRADE)?;
-    } else {
+    if version == 0 {
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(tables)?;
+    }
+    for (_, upgrade) in UPGRADES.iter().filter(|(from, _)| version != 0 && *from >= version) {
+        transaction.execute_batch(upgrade)?;
     }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()

@@ -198,7 +198,10 @@ impl Fold<'_> {
                 }
             }
             SessionUpdate::AgentMessage(message) => self.agent_message(message),
-            SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::Delegated(_) => {}
+            SessionUpdate::Title(_)
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::Delegated(_)
+            | SessionUpdate::AgentState(_) => {}
         }
     }
 

@@ -8,9 +8,12 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, OfferedCommand, PromptOutcome, brief},
+    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
-    update::{RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
+    update::{
+        AgentPart, AgentState, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus,
+        ToolCallUpdate,
+    },
 };
 use openagents_tools::reading::Reader;
 use parking_lot::Mutex;
@@ -152,7 +155,7 @@ fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
             }
             SessionUpdate::ToolCallUpdate(update)
         }
-        SessionUpdate::Title(title) => SessionUpdate::Title(title),
+        SessionUpdate::Title(_) | SessionUpdate::AgentState(_) => update,
         SessionUpdate::UserMessage(_)
         | SessionUpdate::Plan(_)
         | SessionUpdate::Mode(_)
@@ -189,8 +192,8 @@ impl AgentHost for Host {
         }
     }
 
-    fn offer(&self, commands: Vec<OfferedCommand>) {
-        self.session.set_commands(commands);
+    fn report(&self, part: AgentPart) {
+        self.session.report(AgentState { agent: self.agent_id.clone(), part });
     }
 
     fn brief(&self) -> Option<String> {

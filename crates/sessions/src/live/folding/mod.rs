@@ -261,6 +261,8 @@ pub struct News {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Subject {
     Plan,
+    /// A part of the agent's state.
+    State(&'static str),
     Title,
     Mode,
     Approval(String),
@@ -332,6 +334,7 @@ impl Mention {
 fn subject(update: &SessionUpdate) -> Option<Subject> {
     match update {
         SessionUpdate::Plan(_) => Some(Subject::Plan),
+        SessionUpdate::AgentState(state) => Some(Subject::State(state.part.name())),
         SessionUpdate::Title(_) => Some(Subject::Title),
         SessionUpdate::Mode(_) => Some(Subject::Mode),
         SessionUpdate::Approval(approval) => Some(Subject::Approval(approval.id.clone())),

@@ -119,6 +119,7 @@ impl Client {
             },
             SessionUpdate::Plan(_) => last("plan"),
             SessionUpdate::Title(_) => last("title"),
+            SessionUpdate::AgentState(state) => last(state.part.name()),
             SessionUpdate::Mode(_) => last("mode"),
             SessionUpdate::Approval(approval) => last(&approval.id),
             SessionUpdate::ToolCall(call) => {

@@ -1,0 +1,118 @@
+// The composer: the agent's commands and its context. Played: other tests have real agents.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Tab } from './browser.mjs';
+import { Played } from './played.mjs';
+import { browser, server } from './stage.mjs';
+
+const COMMANDS = [
+  { name: 'init', description: 'Writes a guide to this project' },
+  { name: 'review', description: 'Reviews the changes of a branch', input: { hint: '[branch]' } },
+  { name: 'compact', description: 'Sums up the conversation to free its context' },
+  { name: 'memory show', description: 'Shows what is remembered' },
+];
+
+const states = (commands) => ({ sessionUpdate: 'available_commands_update', availableCommands: commands });
+const by = (agent, update) => ({ ...update, _meta: { openagents: { agent } } });
+
+async function open(options) {
+  const tab = await Tab.open(browser, options);
+  const played = await Played.on(tab.page);
+  tab.played = played;
+  await tab.page.goto(server.address);
+  await tab.live();
+  await tab.explore();
+  await played.follow(tab.page);
+  played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
+  return tab;
+}
+
+const prompt = (tab) => tab.page.getByRole('textbox', { name: 'Prompt' });
+const list = (tab) => tab.page.getByRole('listbox', { name: 'Commands' });
+
+test("an agent's commands are found by typing, picked by key or click, and sent as a prompt", async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  played.answers['session/prompt'] = () => ({ stopReason: 'end_turn' });
+  await prompt(tab).fill('/');
+  assert.equal(await list(tab).count(), 0, 'no agent has offered any');
+  played.update(by('codex', states(COMMANDS)));
+  await list(tab).getByRole('option').nth(3).waitFor();
+  await tab.shootAll('composer-commands');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await list(tab).getByRole('option', { selected: true }).locator('.name').textContent(), '/review');
+  const active = await prompt(tab).getAttribute('aria-activedescendant');
+  assert.equal(await page.locator(`[id="${active}"] .name`).textContent(), '/review');
+  await page.keyboard.press('Enter');
+  assert.equal(await prompt(tab).inputValue(), '/review ');
+  await page.getByText('[branch]').waitFor();
+  assert.equal(await list(tab).count(), 0);
+  await page.keyboard.type('main');
+  await page.keyboard.press('Enter');
+  assert.equal(await prompt(tab).inputValue(), '');
+
+  await prompt(tab).fill('/mem');
+  await page.keyboard.press('Escape');
+  assert.equal(await list(tab).count(), 0);
+  await page.keyboard.type('o');
+  await list(tab).getByRole('option', { name: '/memory show' }).click();
+  assert.equal(await prompt(tab).inputValue(), '/memory show ');
+  assert.ok(await prompt(tab).evaluate((field) => field === document.activeElement));
+
+  // Complete as it is: sent, not completed.
+  await prompt(tab).fill('/init');
+  await page.keyboard.press('Enter');
+  assert.equal(await prompt(tab).inputValue(), '');
+  const sent = played.sent
+    .filter(({ method }) => method === 'session/prompt')
+    .map(({ params }) => params.prompt[0].text);
+  assert.deepEqual(sent, ['/review main', '/init']);
+
+  // Another agent does not know them.
+  played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'default_mode' });
+  await prompt(tab).fill('/i');
+  assert.equal(await list(tab).count(), 0);
+  await tab.close();
+});
+
+test('the context in use is shown, and compacted when it is nearly full', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  played.answers['session/prompt'] = () => ({ stopReason: 'end_turn' });
+  const context = page.getByRole('group', { name: 'Context' });
+  assert.equal(await context.count(), 0);
+  played.update(by('codex', states(COMMANDS)));
+  played.update(
+    by('codex', {
+      sessionUpdate: 'usage_update',
+      used: 41_200,
+      size: 258_400,
+      cost: { amount: 0.312, currency: 'USD' },
+    }),
+  );
+  await context.getByText('41k of 258k · $0.31').waitFor();
+  assert.equal(await context.getByRole('button').count(), 0);
+  await tab.shootAll('composer-context');
+  played.update(by('codex', { sessionUpdate: 'usage_update', used: 240_000, size: 258_400 }));
+  await context.getByRole('button', { name: 'Compact' }).click();
+  await tab.shootAll('composer-context-full');
+  assert.equal(played.sent.findLast(({ method }) => method === 'session/prompt').params.prompt[0].text, '/compact');
+  await tab.close();
+});
+
+test('500 commands stay within the window and the field keeps up', async () => {
+  const tab = await open({ size: 'phone' });
+  const { page, played } = tab;
+  const many = Array.from({ length: 500 }, (_, at) => ({ name: `command-${at}`, description: 'x'.repeat(512) }));
+  played.update(by('codex', states(many)));
+  await prompt(tab).fill('/command-49');
+  await list(tab).getByRole('option').nth(9).waitFor();
+  assert.equal(await list(tab).getByRole('option').count(), 11);
+  const { x, width } = await list(tab).boundingBox();
+  assert.ok(x >= 0 && x + width <= page.viewportSize().width);
+  await tab.shoot('composer-many-commands');
+  await tab.close();
+});

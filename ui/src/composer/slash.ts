@@ -1,0 +1,26 @@
+import type { AvailableCommand } from '@agentclientprotocol/sdk';
+
+/** The most commands shown at once; typing narrows them down. */
+const MOST = 50;
+
+/** The commands that the text may become, best first; none once one is complete. Names may have spaces. */
+export function matching(text: string, commands: readonly AvailableCommand[]): readonly AvailableCommand[] {
+  if (!text.startsWith('/') || text.includes('\n')) return [];
+  const typed = text.slice(1).toLowerCase();
+  if (commands.some(({ name }) => typed.startsWith(`${name.toLowerCase()} `))) return [];
+  const ranked = commands.flatMap((command) => {
+    const at = command.name.toLowerCase().indexOf(typed);
+    return at === -1 ? [] : [{ command, at: Math.min(at, 1) }];
+  });
+  // A stable sort: the agent's order otherwise.
+  return ranked
+    .sort((a, b) => a.at - b.at)
+    .slice(0, MOST)
+    .map(({ command }) => command);
+}
+
+/** The hint on the arguments of the command that the text begins with, while it has none. */
+export function hintOf(text: string, commands: readonly AvailableCommand[]): string | null {
+  const command = commands.find(({ name }) => text === `/${name} `);
+  return command?.input?.hint ?? null;
+}
