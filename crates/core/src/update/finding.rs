@@ -152,6 +152,11 @@ impl Finding {
         }
     }
 
+    /// Returns whether both found the same passage. Its excerpt depends on the question.
+    pub fn is_same_passage(&self, other: &Self) -> bool {
+        (&self.place, self.start, self.end) == (&other.place, other.start, other.end)
+    }
+
     /// Returns the first and last line of the excerpt. What was found may lie in a longer passage, `start` to `end`.
     pub fn shown(&self) -> (u64, u64) {
         let mut numbers = self.lines.iter().copied().filter(|number| *number > 0);

@@ -142,13 +142,14 @@ impl Overview {
     /// Replaces the one line on a node of the map, which its fact repeats.
     pub fn describe(&mut self, path: &str, line: &str) {
         let Some(node) = self.map.nodes.iter_mut().find(|node| node.path == path) else { return };
-        node.description = line.to_owned();
+        let before = std::mem::replace(&mut node.description, line.to_owned());
         let name = format!("`{}`", code_span(path));
-        let facts = self.blocks.iter_mut().filter(|block| block.topic == OverviewTopic::Structure);
-        let fact = facts.flat_map(|block| &mut block.facts).find(|fact| fact.text.starts_with(&name));
-        if let Some(fact) = fact {
-            let size = fact.text.rfind(" (").map(|at| fact.text.split_off(at)).unwrap_or_default();
-            fact.text = format!("{name}: {line}{size}");
+        let before = if before.is_empty() { format!("{name} (") } else { format!("{name}: {before} (") };
+        let structure = self.blocks.iter_mut().filter(|block| block.topic == OverviewTopic::Structure);
+        for fact in structure.flat_map(|block| &mut block.facts) {
+            if let Some(size) = fact.text.strip_prefix(&before) {
+                fact.text = format!("{name}: {line} ({size}");
+            }
         }
     }
 
@@ -221,16 +222,18 @@ mod tests {
 
     #[test]
     fn description_is_replaced_in_map_and_fact() {
-        let (node, other) = (MapNode::default(), "`src/b/` (2 files, 9 lines)");
+        let other = "`src/`: imported by 9 of 40 files (most)";
+        let (path, description) = ("src/".to_owned(), "a, b (and c)".to_owned());
+        let node = MapNode { path, description, ..MapNode::default() };
         let mut overview = Overview {
             blocks: vec![OverviewBlock {
                 topic: OverviewTopic::Structure,
                 facts: vec![
-                    fact(other, "src/b/", 0, 0),
+                    fact(other, "src/a.rs", 0, 0),
                     fact("`src/`: a, b (and c) (3 files, 40 lines)", "src/", 0, 0),
                 ],
             }],
-            map: CodeMap { nodes: vec![MapNode { path: "src/".to_owned(), ..node }], ..CodeMap::default() },
+            map: CodeMap { nodes: vec![node], ..CodeMap::default() },
             ..Overview::default()
         };
         overview.describe("src/", "the parser");

@@ -32,7 +32,7 @@ pub(super) fn find(survey: &Survey, done: &[Done], worded: Option<Intent>) -> In
     intent.or_else(|| from_repository(survey)).unwrap_or_default()
 }
 
-fn from_sessions(done: &[Done]) -> Option<Intent> {
+pub(super) fn from_sessions(done: &[Done]) -> Option<Intent> {
     let results = done.iter().filter_map(|step| step.result.as_ref().ok());
     let analysis = results.filter_map(|output| output.result::<SessionAnalyzeOutput>()).next_back()?;
     let sentence = analysis.user_intent.as_deref().map(str::trim).filter(|sentence| !sentence.is_empty())?;

@@ -2,6 +2,7 @@
 
 use super::{
     explorer::PlannerChoice,
+    intent::{self, Done},
     run::{Run, Stop, silence},
     wording::{self, Wording},
 };
@@ -65,13 +66,17 @@ impl Run<'_> {
 
     /// Asks a model to answer the goals if one is in memory, or to word the overview if one was requested. Failures are
     /// ignored: what was found is an answer without words.
-    pub(super) fn word(&self, survey: &Arc<Survey>, overview: Option<&Overview>) -> Wording {
+    pub(super) fn word(&self, survey: &Arc<Survey>, done: &[Done], overview: Option<&Overview>) -> Wording {
         let answers = !survey.findings.findings.is_empty();
         let choice = match self.request.planner {
             PlannerChoice::Heuristic if answers => PlannerChoice::Auto,
             choice => choice,
         };
         let Some(model) = self.explorer.model_for(choice).cloned() else { return Wording::default() };
+        // The sentence of a session would be preferred.
+        if !answers && overview.is_none() && intent::from_sessions(done).is_some() {
+            return Wording::default();
+        }
         let cancel = self.cancel.child_token();
         let _stops_it = cancel.clone().drop_guard();
         let (survey, goals, overview) = (Arc::clone(survey), self.request.goals.clone(), overview.cloned());

@@ -223,7 +223,7 @@ impl Run<'_> {
             ..ToolCall::default()
         }));
         self.send_call(&call_id, ToolCallStatus::Started { progress: 0.0, note: None });
-        let wording = self.word(survey, overview.as_ref());
+        let wording = self.word(survey, &done, overview.as_ref());
         if let Some(overview) = &mut overview {
             wording.folders.iter().for_each(|(path, line)| overview.describe(path, line));
         }

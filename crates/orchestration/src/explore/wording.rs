@@ -11,6 +11,7 @@ use openagents_core::{
     visible::code_span,
 };
 use openagents_search::repository::{first_prose, plain};
+use std::collections::HashSet;
 
 const INSTRUCTIONS: &str = "You are shown numbered facts about a project. On the first line, say in one plain sentence \
     of at most thirty words what the project is for and what someone who works on it is trying to do. Then, for each \
@@ -65,7 +66,7 @@ fn as_evidence(finding: &Finding) -> Option<Evidence> {
     let text = finding.excerpt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     Some(Evidence::File {
         path: finding.path()?.to_owned(),
-        line: finding.start,
+        line: finding.shown().0,
         text: text.trim().to_owned(),
     })
 }
@@ -114,7 +115,7 @@ pub(super) fn word(model: &dyn LanguageModel, overview: &Overview, cancel: &Canc
         return Wording::default();
     };
     let mut wording = Wording::default();
-    for line in reply.lines() {
+    for (at, line) in reply.lines().filter(|line| !line.trim().is_empty()).enumerate() {
         let Some((words, cited)) = cited(line, &facts) else { continue };
         let folder = overview.map.roots().find_map(|node| {
             let words =
@@ -129,7 +130,7 @@ pub(super) fn word(model: &dyn LanguageModel, overview: &Overview, cancel: &Canc
                     wording.folders.push((node.path.clone(), cut_at_word(&words, FOLDER_LINE)));
                 }
             }
-            None if wording.intent.is_none() => {
+            None if at == 0 => {
                 let evidence = cited.iter().filter_map(|fact| fact_evidence(fact)).collect();
                 wording.intent = first_prose(&words).map(|sentence| said_by(model, sentence, evidence));
             }
@@ -157,11 +158,23 @@ fn cited<'a>(line: &str, facts: &[&'a OverviewFact]) -> Option<(String, Vec<&'a 
         rest = after;
     }
     words.push_str(rest);
-    let is_name = |word: &&str| word.contains(|c: char| c.is_ascii_digit() || "/_.:".contains(c));
-    let shown: String = cited.iter().map(|fact| fact.markdown().to_lowercase()).collect();
-    let names = words.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
-    let is_shown = names.filter(is_name).all(|name| shown.contains(&name.to_lowercase()));
-    (!cited.is_empty() && is_shown).then_some((words, cited))
+    let shown: String = cited.iter().map(|fact| fact.markdown() + "\n").collect();
+    let shown: HashSet<&str> = names(&shown).collect();
+    let are_shown = names(&words).filter(|name| is_identifier(name)).all(|name| shown.contains(name));
+    (!cited.is_empty() && are_shown).then_some((words, cited))
+}
+
+/// Returns the words of a text, with the signs inside of paths and identifiers.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || "/_.:-".contains(c)))
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|word| !word.is_empty())
+}
+
+/// Returns whether a word is a number, a path or a name from code: `2.1`, `src/a`, `TideModel`.
+fn is_identifier(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit() || "/_.:".contains(c))
+        || word.chars().zip(word.chars().skip(1)).any(|(one, next)| one.is_lowercase() && next.is_uppercase())
 }
 
 fn fact_evidence(fact: &OverviewFact) -> Option<Evidence> {
@@ -195,6 +208,8 @@ mod tests {
             ("Predicts the tide [1", None),
             ("Tide 2.2 predicts [1]", None),
             ("Waves are in src/storm.rs [2]", None),
+            ("The TideModel predicts it [1]", None),
+            ("It has 4 waves [2]", None),
             ("", None),
         ];
         for (line, expected) in rows {

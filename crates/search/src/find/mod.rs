@@ -163,7 +163,7 @@ fn oriented(orientation: Orientation, found: Findings) -> Findings {
         let next =
             if turn { then.next().or_else(|| first.next()) } else { first.next().or_else(|| then.next()) };
         let Some(next) = next else { break };
-        if findings.iter().all(|known| known.citation() != next.citation()) {
+        if !findings.iter().any(|known| known.is_same_passage(&next)) {
             findings.push(next);
         }
     }
@@ -185,7 +185,7 @@ pub fn find_all(sources: &Sources<'_>, questions: &[String], budget: &Budget) ->
         Findings { truncated: answers.iter().any(|answer| answer.truncated), ..Findings::default() };
     for rank in 0..most {
         for finding in answers.iter().filter_map(|answer| answer.findings.get(rank)) {
-            let is_new = all.findings.iter().all(|known| known.citation() != finding.citation());
+            let is_new = !all.findings.iter().any(|known| known.is_same_passage(finding));
             if is_new && all.findings.len() < select::FINDINGS {
                 all.findings.push(finding.clone());
             }

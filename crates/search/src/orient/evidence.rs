@@ -98,7 +98,7 @@ pub(super) struct Answer {
 impl Answer {
     /// Adds a finding if there is room and it is new.
     pub(super) fn show(&mut self, finding: Finding) {
-        let is_new = self.findings.iter().all(|known| known.citation() != finding.citation());
+        let is_new = !self.findings.iter().any(|known| known.is_same_passage(&finding));
         if is_new && self.findings.len() < FINDINGS {
             self.findings.push(finding);
         }
