@@ -41,8 +41,8 @@ pub(crate) const ACP_BAD_LINES: u64 = 1_000;
 pub(crate) const SPREAD: usize = 64 << 10;
 /// Updates kept for the first turn that an agent sends before it answers `session/new`.
 pub(crate) const EARLY_UPDATES: usize = 1_000;
-/// Minimum interval between two reports of the context in use, which agents send with each step.
-pub(crate) const USAGE_INTERVAL: Duration = Duration::from_secs(5);
+/// Minimum interval between two reports of the same part of an agent's state; the context in use comes with each step.
+pub(crate) const STATE_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of commands that an agent offers, and maximum bytes of a name and a description: Qwen Code sends
 /// half a megabyte.
 pub(crate) const OFFERED_COMMANDS: usize = 500;
@@ -112,7 +112,8 @@ pub(crate) const EXIT: Duration = Duration::from_secs(2);
 // Detection of agents.
 /// For the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
 pub(crate) const ASK_SHELL: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
-pub(crate) const ASK_VERSION: Bounds = Bounds { time: Duration::from_secs(5), bytes: 16 << 10 };
+/// Gemini CLI takes seconds to start, and more beside other work.
+pub(crate) const ASK_VERSION: Bounds = Bounds { time: Duration::from_secs(15), bytes: 16 << 10 };
 pub(crate) const ASK_NPM: Bounds = Bounds { time: Duration::from_secs(5), bytes: 4 << 10 };
 /// Maximum characters shown of a version or an error.
 pub(crate) const VERSION_CHARS: usize = 200;

@@ -6,13 +6,17 @@ const COMMANDS = [
   { name: 'init', description: 'Sets up' },
   { name: 'memory show', description: 'Shows' },
   { name: 'preview', description: '' },
+  { name: 'memory', description: '' },
 ];
 
 test.each([
-  ['/', ['review', 'init', 'memory show', 'preview']],
+  ['/', ['review', 'init', 'memory show', 'preview', 'memory']],
   ['/re', ['review', 'preview']],
   ['/VIEW', ['review', 'preview']],
   ['/memory s', ['memory show']],
+  ['/memory ', ['memory show']],
+  ['/memory', ['memory', 'memory show']],
+  ['/memory x', []],
   ['/init', ['init']],
   ['/init now', []],
   ['/review ', []],

@@ -7,10 +7,11 @@ const MOST = 50;
 export function matching(text: string, commands: readonly AvailableCommand[]): readonly AvailableCommand[] {
   if (!text.startsWith('/') || text.includes('\n')) return [];
   const typed = text.slice(1).toLowerCase();
-  if (commands.some(({ name }) => typed.startsWith(`${name.toLowerCase()} `))) return [];
+  const isComplete = commands.some(({ name }) => typed.startsWith(`${name.toLowerCase()} `));
   const ranked = commands.flatMap((command) => {
-    const at = command.name.toLowerCase().indexOf(typed);
-    return at === -1 ? [] : [{ command, at: Math.min(at, 1) }];
+    const name = command.name.toLowerCase();
+    const at = name === typed ? -1 : name.startsWith(typed) ? 0 : !isComplete && name.includes(typed) ? 1 : null;
+    return at === null ? [] : [{ command, at }];
   });
   // A stable sort: the agent's order otherwise.
   return ranked

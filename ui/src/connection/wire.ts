@@ -10,7 +10,7 @@ export type Access = {
   device: DeviceName | null;
 };
 
-/** Activity of a model. Shown live, never stored. */
+/** Activity of a model or an agent. Shown live, never stored. */
 export type Activity =
   | { state: 'waiting' }
   | { state: 'silent'; seconds: number }

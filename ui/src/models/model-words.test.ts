@@ -4,12 +4,12 @@ import { activityWords, percent, timeLeft, unavailable, usageWords } from './mod
 
 test.each<[Activity, string]>([
   [{ state: 'waiting' }, 'Waiting for another answer…'],
-  [{ state: 'silent', seconds: 40 }, 'No sign of Codex for 40 s'],
+  [{ state: 'silent', seconds: 40 }, 'No sign of the agent for 40 s'],
   [{ state: 'loading', progress: 0.439 }, 'Loading GPTOSS 20B… 43%'],
   [{ state: 'reading_prompt', progress: 0.6 }, 'Reading prompt… 60%'],
   [{ state: 'generating', tokens: 1, tokensPerSecond: 3.14 }, '1 token · 3.1 tokens/s'],
   [{ state: 'generating', tokens: 1312, tokensPerSecond: 24.2 }, '1,312 tokens · 24 tokens/s'],
-])('%j', (activity, words) => expect(activityWords(activity, 'GPTOSS 20B', 'Codex')).toBe(words));
+])('%j', (activity, words) => expect(activityWords(activity, 'GPTOSS 20B')).toBe(words));
 
 test('an answer of one token has no rate', () => {
   const usage = { promptTokens: 9, cachedTokens: 0, tokens: 1, tokensPerSecond: 0, firstTokenMs: 1640, memoryBytes: 1 };

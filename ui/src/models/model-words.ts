@@ -24,13 +24,12 @@ export const unavailable = (status: ModelStatus): string | null =>
   ANSWERS.has(status.state) ? null : statusWords(status).toLowerCase();
 
 /** The line at the end of a timeline: `Loading GPTOSS 20B… 43%`. */
-/** `agent` is the name of the agent that answers. */
-export function activityWords(activity: Activity, model: string, agent: string): string {
+export function activityWords(activity: Activity, model: string): string {
   switch (activity.state) {
     case 'waiting':
       return 'Waiting for another answer…';
     case 'silent':
-      return `No sign of ${agent} for ${activity.seconds} s`;
+      return `No sign of the agent for ${activity.seconds} s`;
     case 'loading':
       return `Loading ${model}… ${percent(activity.progress)}`;
     case 'reading_prompt':

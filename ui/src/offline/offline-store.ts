@@ -134,7 +134,9 @@ export function keepable(fold: Readonly<Fold>, most = MOST_OF_ONE): { fold: Fold
     bytes += size;
     from -= 1;
   }
-  if (from === 0) return { fold, bytes, cut: false };
-  const { plan, title, mode, updates } = fold;
-  return { fold: { ...emptyFold(), rows: fold.rows.slice(from), plan, title, mode, updates }, bytes, cut: true };
+  // Commands are large, and nothing can be sent while offline.
+  if (from === 0) return { fold: { ...fold, commands: null }, bytes, cut: false };
+  const { plan, title, mode, usage, updates } = fold;
+  const rows = fold.rows.slice(from);
+  return { fold: { ...emptyFold(), rows, plan, title, mode, usage, updates }, bytes, cut: true };
 }

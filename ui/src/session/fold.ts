@@ -31,9 +31,6 @@ export interface Reported<T> {
   value: T;
 }
 
-/** How much of the model's context is in use. */
-export type ContextUsage = Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>;
-
 /**
  * The state of a session after part of its log. `apply` grows it in place: rows are replaced, never changed, except for
  * their lists of entries. `publish` copies the rows of delegates into it.
@@ -45,7 +42,8 @@ export interface Fold {
   mode: string | null;
   /** The commands that an agent offers. */
   commands: Reported<readonly AvailableCommand[]> | null;
-  usage: Reported<ContextUsage> | null;
+  /** How much of the model's context is in use. */
+  usage: Reported<Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>> | null;
   /** The number of updates received. */
   updates: number;
   /** The newest entry applied. */

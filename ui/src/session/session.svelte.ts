@@ -94,8 +94,7 @@ export class Session {
 
   /** Shows a stored copy; `cut` if it is only the end. */
   restore(fold: Fold, seenAt: number, cut: boolean): void {
-    // An older copy lacks newer parts.
-    this.#fold = { ...emptyFold(), ...fold };
+    this.#fold = fold;
     this.#cut = cut;
     this.seenAt = seenAt;
     this.#publish();
@@ -170,6 +169,8 @@ export class Session {
   /** Prepares an attach request; returns the last entry that this page has. */
   attaching(): number {
     this.caughtUp = false;
+    // The bridge sends an activity that has not ended again.
+    this.activity = null;
     this.#snapshot = null;
     this.#renewed = false;
     if (this.#cut) {

@@ -67,11 +67,11 @@ impl RpcError {
         }
     }
 
-    /// Returns whether a message ends with what the error says: `Internal error: Credit balance is too low`, or its data.
-    pub(super) fn is_in(&self, message: &str) -> bool {
+    /// Returns whether a message is what the error says: `Internal error: Credit balance is too low`, or its data.
+    pub(super) fn is(&self, message: &str) -> bool {
         let reason = self.message.split_once(": ").map_or(self.message.as_str(), |(_, reason)| reason);
         let mut reasons = [Some(reason), self.details()].into_iter().flatten().map(str::trim);
-        reasons.any(|reason| !reason.is_empty() && message.trim_end().ends_with(reason))
+        reasons.any(|reason| !reason.is_empty() && message.trim() == reason)
     }
 
     fn details(&self) -> Option<&str> {
@@ -202,7 +202,7 @@ mod tests {
 
     /// The errors of claude-agent-acp 0.101 and codex-acp 2.6 that their last messages repeat.
     #[test]
-    fn error_is_found_in_message() {
+    fn error_is_recognised_in_message() {
         let billing = RpcError::new(-32603, "Internal error: Credit balance is too low");
         let limit = RpcError {
             code: -32603,
@@ -211,7 +211,7 @@ mod tests {
         };
         let rows = [
             (&billing, "Credit balance is too low", true),
-            (&billing, "Let me see.\n\nCredit balance is too low\n", true),
+            (&billing, "Let me see.\n\nCredit balance is too low\n", false),
             (&billing, "Credit balance is too low, so I stop here.", false),
             (&billing, "", false),
             (&limit, "You’ve hit your usage limit.", true),
@@ -220,7 +220,7 @@ mod tests {
             (&RpcError::new(-1, "odd: "), "Done.", false),
         ];
         for (error, message, expected) in rows {
-            assert_eq!(error.is_in(message), expected, "{error:?} {message}");
+            assert_eq!(error.is(message), expected, "{error:?} {message}");
         }
     }
 

@@ -192,16 +192,22 @@ fn usage(update: &Value) -> Option<ContextUsage> {
 }
 
 fn commands(stated: &Value) -> Vec<OfferedCommand> {
-    let text = |value: &Value, bytes| value.as_str().and_then(one_line).map(|text| clip_bytes(&text, bytes));
-    let command = |command: &Value| {
-        Some(OfferedCommand {
-            name: text(&command["name"], COMMAND_NAME)?,
-            description: text(&command["description"], COMMAND_WORDS).unwrap_or_default(),
-            hint: text(&command["input"]["hint"], COMMAND_WORDS),
-        })
-    };
-    let stated = stated.as_array().into_iter().flatten();
-    stated.filter_map(command).take(OFFERED_COMMANDS).collect()
+    let text = |value: &Value| value.as_str().and_then(one_line).map(|text| clip_bytes(&text, COMMAND_WORDS));
+    let mut commands: Vec<OfferedCommand> = Vec::new();
+    for command in stated.as_array().into_iter().flatten() {
+        // A name that is cut would be another command.
+        let name = command["name"].as_str().and_then(one_line).filter(|name| name.len() <= COMMAND_NAME);
+        let Some(name) = name else { continue };
+        if commands.len() == OFFERED_COMMANDS || commands.iter().any(|known| known.name == name) {
+            continue;
+        }
+        commands.push(OfferedCommand {
+            name,
+            description: text(&command["description"]).unwrap_or_default(),
+            hint: text(&command["input"]["hint"]),
+        });
+    }
+    commands
 }
 
 /// Reads the options of a permission request, in the agent's order. An option without an id cannot be chosen, and of
@@ -252,6 +258,8 @@ mod tests {
             {"name": "init", "description": "Sets up", "input": {"hint": "[folder]"}},
             {"name": "memory show", "description": "a\nb", "input": null, "_meta": {"x": "y"}},
             {"description": "no name"},
+            {"name": "init", "description": "twice"},
+            {"name": "x".repeat(200), "description": "too long"},
             {"name": 7},
             "text",
         ]);
@@ -259,11 +267,12 @@ mod tests {
         let rows: Vec<_> =
             read.iter().map(|it| (it.name.as_str(), it.description.as_str(), it.hint.as_deref())).collect();
         assert_eq!(rows, [("init", "Sets up", Some("[folder]")), ("memory show", "a b", None)]);
-        let many: Value = (0..10_000).map(|n| json!({"name": format!("{n}{}", "x".repeat(1_000))})).collect();
+        let many: Value =
+            (0..10_000).map(|n| json!({"name": n.to_string(), "description": "x".repeat(1_000)})).collect();
         let read = commands(&many);
         assert!(
             read.len() == OFFERED_COMMANDS
-                && read.iter().all(|command| command.name.len() <= COMMAND_NAME + 3)
+                && read.iter().all(|command| command.description.len() <= COMMAND_WORDS + 3)
         );
         assert_eq!(commands(&Value::Null), []);
     }

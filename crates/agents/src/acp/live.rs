@@ -119,7 +119,7 @@ impl Live {
             let (news, silence) = (stage.news.take(Instant::now()), stage.silence.take());
             let report = || {
                 ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
-                news.for_each(|part| host.report(part));
+                news.into_iter().for_each(|part| host.report(part));
                 silence.into_iter().for_each(|activity| host.emit(AgentEvent::Activity(activity)));
             };
             // A panic in the host must not prevent the end of the turn.
@@ -200,6 +200,12 @@ impl Live {
     }
 
     fn handle_frame(self: &Arc<Self>, frame: Incoming) {
+        // An agent that retries may repeat its usage.
+        let repeats = matches!(&frame, Incoming::Notification { params, .. }
+            if params["update"]["sessionUpdate"] == "usage_update");
+        if !repeats {
+            self.stage(|stage, now| stage.silence.end(now));
+        }
         match frame {
             Incoming::Response { id, result } => self.handle_response(&id, result),
             Incoming::Notification { method, params } => match method.as_str() {
@@ -256,7 +262,9 @@ impl Live {
                 let text = match error.wants_login() {
                     true => format!("❌ {}", error.login_sentence(&stage.login)),
                     // Claude Code and Codex also send the sentence as their last message.
-                    false if error.is_in(stage.timeline.last_message()) => String::new(),
+                    false if stage.timeline.last_words().is_some_and(|words| error.is(words)) => {
+                        String::new()
+                    }
                     false => format!("❌ {name}: {}", error.sentence()),
                 };
                 return stage.end(now, RunState::Failed, UNFINISHED, &text, false);
@@ -293,10 +301,6 @@ impl Live {
                 return;
             }
             self.watch_level(stage, now, &update);
-            // An agent that retries may repeat its usage.
-            if update["sessionUpdate"] != "usage_update" {
-                stage.silence.end(now);
-            }
             if let Some(part) = from_wire::state(&update) {
                 stage.news.record(part);
                 return;

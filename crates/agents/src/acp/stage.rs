@@ -3,7 +3,7 @@
 use super::files::Access;
 use crate::{
     asking::{LevelSetting, Watch},
-    limits::USAGE_INTERVAL,
+    limits::STATE_INTERVAL,
     output::Timeline,
 };
 use agent_client_protocol_schema::v1 as wire;
@@ -54,33 +54,31 @@ pub(super) struct Stage {
 /// The parts of the agent's state that are not reported yet, the newest of each.
 #[derive(Debug, Default)]
 pub(super) struct StateNews {
-    commands: Option<AgentPart>,
-    usage: Option<AgentPart>,
-    usage_reported: Option<Instant>,
+    waiting: Vec<AgentPart>,
+    /// When each part was last reported, by its name.
+    reported: HashMap<&'static str, Instant>,
 }
 
 impl StateNews {
     pub(super) fn record(&mut self, part: AgentPart) {
-        match part {
-            AgentPart::Commands(_) => self.commands = Some(part),
-            AgentPart::Usage(_) => self.usage = Some(part),
-        }
+        self.waiting.retain(|known| known.name() != part.name());
+        self.waiting.push(part);
     }
 
     /// Makes everything due.
     fn flush(&mut self) {
-        self.usage_reported = None;
+        self.reported.clear();
     }
 
-    /// Takes the parts that are due. The usage, which agents report with each step, is due at intervals.
-    pub(super) fn take(&mut self, now: Instant) -> impl Iterator<Item = AgentPart> + use<> {
-        let due = self.usage_reported.map(|last| last + USAGE_INTERVAL);
-        let is_due = due.is_none_or(|due| now >= due);
-        let usage = if is_due { self.usage.take() } else { None };
-        if usage.is_some() {
-            self.usage_reported = Some(now);
-        }
-        self.commands.take().into_iter().chain(usage)
+    /// Takes the parts that are due: each one at intervals.
+    pub(super) fn take(&mut self, now: Instant) -> Vec<AgentPart> {
+        let is_due = |part: &AgentPart| {
+            self.reported.get(part.name()).is_none_or(|last| now >= *last + STATE_INTERVAL)
+        };
+        let (due, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_due);
+        self.waiting = waiting;
+        self.reported.extend(due.iter().map(|part| (part.name(), now)));
+        due
     }
 }
 
@@ -214,13 +212,14 @@ mod tests {
         let mut reported = Vec::new();
         for at in 0..1_000_u32 {
             news.record(usage(at.into()));
-            reported.extend(news.take(begin + USAGE_INTERVAL * at / 500));
+            reported.extend(news.take(begin + STATE_INTERVAL * at / 500));
         }
         assert_eq!(reported, [usage(0), usage(500)]);
         news.flush();
-        assert_eq!(news.take(begin).collect::<Vec<_>>(), [usage(999)]);
+        assert_eq!(news.take(begin), [usage(999)]);
         news.record(AgentPart::Commands(Vec::new()));
-        assert_eq!(news.take(begin).count(), 1);
-        assert_eq!(news.take(begin).count(), 0);
+        news.record(usage(7));
+        assert_eq!(news.take(begin), [AgentPart::Commands(Vec::new())], "each part has its own interval");
+        assert_eq!(news.take(begin), []);
     }
 }

@@ -218,6 +218,12 @@ impl Timeline {
         self.calls.calls.iter().any(|call| call.open)
     }
 
+    /// Returns the last message if nothing came after it.
+    pub(crate) fn last_words(&self) -> Option<&str> {
+        let is_message = |source: &Source| source.role == Role::Message && !source.late;
+        self.source.as_ref().is_some_and(is_message).then_some(self.last_message.as_str())
+    }
+
     pub(crate) fn last_message(&self) -> &str {
         &self.last_message
     }

@@ -2,7 +2,12 @@
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::AcpTimeouts;
-use openagents_core::{CancellationToken, agent::AgentProvider as _, model::Activity, update::RunState};
+use openagents_core::{
+    CancellationToken,
+    agent::AgentProvider as _,
+    model::Activity,
+    update::{RunState, SessionUpdate},
+};
 use std::time::Duration;
 
 #[test]
@@ -62,9 +67,15 @@ fn silence_of_agent_is_shown_until_turn_ends() {
     });
     scene.host.wait("its end", |_| scene.host.activities.lock().unwrap().last() == Some(&None));
     // A command may run for long.
-    scene.host.activities.lock().unwrap().clear();
-    scene.prompt("[[open-call]] [[wait 1500]]");
-    assert!(!scene.host.activities.lock().unwrap().iter().any(silent));
+    let before = scene.host.count();
+    scene.cancelled("[[open-call]] [[silent]]", |host| {
+        host.wait("a call", |updates| {
+            updates[before..].iter().any(|update| matches!(update, SessionUpdate::ToolCall(_)))
+        });
+        host.activities.lock().unwrap().clear();
+        std::thread::sleep(Duration::from_millis(1_500));
+        assert!(!host.activities.lock().unwrap().iter().any(silent));
+    });
 }
 
 #[test]

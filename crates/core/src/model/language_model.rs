@@ -101,7 +101,7 @@ pub enum ModelEvent {
     Usage(Usage),
 }
 
-/// Activity of a model. Shown live, never stored.
+/// Activity of a model or an agent. Shown live, never stored.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "state", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Activity {

@@ -1,5 +1,6 @@
 //! One live session: the end of its log in memory, its queue of turns, its open approvals, and its readers.
 
+mod agent_states;
 mod approvals;
 mod closing;
 mod folding;

@@ -1,6 +1,7 @@
 //! One live session: the tail of its log in memory, the rest on disk.
 
 use super::{
+    agent_states::AgentStates,
     folding::{Folding, StoredLog},
     mirror::{Mirror, ShownIn},
     queue::Queue,
@@ -18,7 +19,7 @@ use openagents_core::{
     agent::{AccessLimits, Conversation},
     approval::{Approval, ApprovalOutcome, ApprovalState},
     model::Activity,
-    update::{AgentPart, AgentState, ModeChange, SessionUpdate, Title},
+    update::{AgentState, ModeChange, SessionUpdate, Title},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -55,6 +56,8 @@ pub struct Session {
     setting_mode: Mutex<()>,
     /// Held while the marks are changed in the store and in the state, so that the last change wins.
     marking: Mutex<()>,
+    /// Read from the log when first needed.
+    agent_states: Mutex<Option<AgentStates>>,
     /// Held while updates are queued for the log, so that the copy has the same order.
     pub(super) mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
@@ -76,8 +79,6 @@ pub(crate) struct SessionState {
     pub(super) marks: Marks,
     /// Change counter, and current activity.
     pub(super) activity: (u64, Option<Activity>),
-    /// The newest of each part that was reported since this process opened the session.
-    agent_states: Vec<AgentState>,
     /// Open work of this session and its delegates. Starts empty: the work of an earlier process has been closed.
     work: Arc<OpenWork>,
     approval_changes: u64,
@@ -131,6 +132,7 @@ impl Session {
             submitting: Default::default(),
             setting_mode: Mutex::default(),
             marking: Mutex::default(),
+            agent_states: Mutex::default(),
             mirror: Mutex::default(),
             waiting: Mutex::default(),
         }
@@ -191,16 +193,7 @@ impl Session {
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
         self.append_and_wait(change).inspect_err(|_| self.lock().mode = before)?;
-        // The offered commands were those of another agent.
-        let state = self
-            .lock()
-            .agent_states
-            .iter()
-            .find(|state| matches!(state.part, AgentPart::Commands(_)))
-            .cloned();
-        if let Some(state) = state {
-            self.report(AgentState { part: AgentPart::Commands(Vec::new()), ..state });
-        }
+        self.append_state(|states| states.switch_to(mode));
         Ok(())
     }
 
@@ -389,17 +382,24 @@ impl Session {
         }
     }
 
-    /// Appends a part of an agent's state unless it is the same as before.
+    /// Appends a part of an agent's state if the log does not end with it.
     pub(crate) fn report(self: &Arc<Self>, state: AgentState) {
-        {
-            let states = &mut self.lock().agent_states;
-            match states.iter_mut().find(|known| known.part.name() == state.part.name()) {
-                Some(known) if *known == state => return,
-                Some(known) => known.clone_from(&state),
-                None => states.push(state.clone()),
-            }
+        self.append_state(|states| states.report(state, &self.mode()));
+    }
+
+    fn append_state(self: &Arc<Self>, change: impl FnOnce(&mut AgentStates) -> Option<AgentState>) {
+        // Held until the entry is queued, so that the log has the order of the reports.
+        let mut states = self.agent_states.lock();
+        let states = states.get_or_insert_with(|| {
+            let logged = self.store.agent_states(&self.id).unwrap_or_else(|error| {
+                tracing::warn!(%error, "could not read what the agents reported");
+                Vec::new()
+            });
+            AgentStates::from_log(logged)
+        });
+        if let Some(state) = change(states) {
+            self.append(vec![SessionUpdate::AgentState(state)]);
         }
-        self.append(vec![SessionUpdate::AgentState(state)]);
     }
 
     /// Stops accepting turns. Returns false if one is running or waiting.

@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use openagents_core::{
     agent::AccessLimits,
     approval::ApprovalState,
-    update::{Decision, SessionUpdate},
+    update::{AgentState, Decision, SessionUpdate},
 };
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
@@ -200,6 +200,24 @@ impl Store {
                 }
             }
             Ok(page)
+        })
+    }
+
+    /// Returns what agents reported in a session, oldest first. Blocks.
+    pub(crate) fn agent_states(&self, session_id: &str) -> Result<Vec<AgentState>, StoreError> {
+        self.query(|connection| {
+            // The kind comes first in what is stored.
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, ts, update_json FROM events
+                 WHERE session_id = ?1 AND update_json LIKE '{\"kind\":\"agent_state\"%' ORDER BY seq",
+            )?;
+            let mut states = Vec::new();
+            for stored in statement.query_map([session_id], read_update)? {
+                if let SessionUpdate::AgentState(state) = &stored?.update {
+                    states.push(state.clone());
+                }
+            }
+            Ok(states)
         })
     }
 

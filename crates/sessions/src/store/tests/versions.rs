@@ -42,6 +42,21 @@ fn new_database_has_the_tables_of_an_upgraded_one() {
 }
 
 #[test]
+fn open_upgrades_version_11_in_place() {
+    let (home, store) = store();
+    session(&store, "s");
+    drop(store);
+    let path = home.path().join(DATABASE_FILE);
+    Connection::open(&path).unwrap().pragma_update(None, "user_version", 11).unwrap();
+    let store = Store::open(home.path(), "").unwrap();
+    assert_eq!(store.notices(), &[] as &[String]);
+    assert!(store.session("s").unwrap().is_some());
+    let version =
+        store.query(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0)));
+    assert_eq!(version.unwrap(), 12);
+}
+
+#[test]
 fn open_moves_unsupported_versions_aside() {
     for (version, age) in [(9, "an older"), (999, "a newer")] {
         let (home, store) = store();

@@ -1,0 +1,92 @@
+//! What the agents of a session report beside the conversation, so that the log ends with what holds now.
+
+use crate::modes::DEFAULT_MODE;
+use openagents_core::update::{AgentPart, AgentState};
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(super) struct AgentStates {
+    /// The newest of each part, by agent. An agent outlives a change of the mode and does not report again after it.
+    known: HashMap<(String, &'static str), AgentPart>,
+    /// The last entry of the log, by part.
+    logged: HashMap<&'static str, AgentState>,
+}
+
+impl AgentStates {
+    /// Reads the entries of a log, oldest first.
+    pub(super) fn from_log(entries: impl IntoIterator<Item = AgentState>) -> Self {
+        let mut states = Self::default();
+        for state in entries {
+            states.know(&state);
+            states.logged.insert(state.part.name(), state);
+        }
+        states
+    }
+
+    /// Records a report. Returns it if it belongs into the log: an agent that is no longer chosen may report as well.
+    pub(super) fn report(&mut self, state: AgentState, mode: &str) -> Option<AgentState> {
+        self.know(&state);
+        (mode == DEFAULT_MODE || mode == state.agent).then(|| self.log(state)).flatten()
+    }
+
+    /// Returns the entry after a change of the mode: the commands of the agent that answers now, instead of another's.
+    pub(super) fn switch_to(&mut self, mode: &str) -> Option<AgentState> {
+        let nothing = AgentPart::Commands(Vec::new());
+        let name = nothing.name();
+        let last = self.logged.get(name)?.part.clone();
+        let part = self.known.get(&(mode.to_owned(), name)).cloned().unwrap_or_else(|| nothing.clone());
+        let changes = part != nothing || last != nothing;
+        changes.then(|| self.log(AgentState { agent: mode.to_owned(), part })).flatten()
+    }
+
+    fn know(&mut self, state: &AgentState) {
+        self.known.insert((state.agent.clone(), state.part.name()), state.part.clone());
+    }
+
+    fn log(&mut self, state: AgentState) -> Option<AgentState> {
+        let last = self.logged.insert(state.part.name(), state.clone());
+        (last.as_ref() != Some(&state)).then_some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::update::{ContextUsage, OfferedCommand};
+
+    fn commands(agent: &str, names: &[&str]) -> AgentState {
+        let command =
+            |name: &&str| OfferedCommand { name: (*name).to_owned(), description: String::new(), hint: None };
+        let part = AgentPart::Commands(names.iter().map(command).collect());
+        AgentState { agent: agent.to_owned(), part }
+    }
+
+    #[test]
+    fn log_ends_with_commands_of_chosen_agent() {
+        let mut states = AgentStates::default();
+        assert_eq!(states.switch_to("codex"), None, "nothing to take back");
+        let codex = commands("codex", &["init"]);
+        assert_eq!(states.report(codex.clone(), "codex"), Some(codex.clone()));
+        assert_eq!(states.report(codex.clone(), "codex"), None, "the same again");
+        assert_eq!(states.switch_to("claude-code"), Some(commands("claude-code", &[])));
+        assert_eq!(states.switch_to(DEFAULT_MODE), None, "there are none in the log");
+        // Reported too late.
+        let newer = commands("codex", &["init", "review"]);
+        assert_eq!(states.report(newer.clone(), "claude-code"), None);
+        assert_eq!(states.switch_to("codex"), Some(newer.clone()));
+        assert_eq!(states.switch_to("codex"), None);
+
+        let mut states = AgentStates::from_log([codex, newer.clone()]);
+        assert_eq!(states.report(newer, "codex"), None, "after a restart");
+        assert_eq!(states.switch_to("claude-code"), Some(commands("claude-code", &[])));
+    }
+
+    #[test]
+    fn usage_of_any_agent_is_logged_when_openagents_chooses() {
+        let mut states = AgentStates::default();
+        let part = AgentPart::Usage(ContextUsage { used: 1, size: 2, cost: None });
+        let usage = AgentState { agent: "codex".to_owned(), part };
+        assert_eq!(states.report(usage.clone(), DEFAULT_MODE), Some(usage));
+        assert_eq!(states.switch_to("codex"), None);
+    }
+}
