@@ -20,7 +20,7 @@ use std::{
 };
 
 /// Maximum number of bytes read per file.
-pub(super) const FILE_BYTES: u64 = 1 << 20;
+pub(super) const FILE_BYTES: u64 = 16 << 20;
 
 /// Result of one pass over a workspace.
 #[derive(Debug, Default)]
