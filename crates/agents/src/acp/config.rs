@@ -91,7 +91,7 @@ pub struct AcpTimeouts {
     pub cancel: Duration,
     /// Time without a turn, after which the agent is stopped; the next turn restarts it. Default 10 min.
     pub idle: Duration,
-    /// Time without a sign of the agent during a turn, after which the user is told. Default 20 s.
+    /// How long an agent may send nothing during a turn before clients show it. Default 20 s.
     pub silence: Duration,
 }
 
