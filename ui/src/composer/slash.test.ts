@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hintOf, matching } from './slash';
+import { hintOf, isCommand, matching } from './slash';
 
 const COMMANDS = [
   { name: 'review', description: 'Reviews', input: { hint: '[branch]' } },
@@ -40,3 +40,11 @@ test.each([
   ['/init ', null],
   ['/review', null],
 ])('%j has the hint %j', (text, expected) => expect(hintOf(text, COMMANDS)).toBe(expected));
+
+test.each([
+  ['/memory', true],
+  ['/memory ', true],
+  ['/memory show', true],
+  ['/mem', false],
+  ['/memory x', false],
+])('%j is a command: %j', (text, expected) => expect(isCommand(text, COMMANDS)).toBe(expected));

@@ -3,7 +3,7 @@ import type { AvailableCommand } from '@agentclientprotocol/sdk';
 /** The most commands shown at once; typing narrows them down. */
 const MOST = 50;
 
-/** The commands that the text may become, best first; none once one is complete. Names may have spaces. */
+/** The commands that the text may become, best first. Names may have spaces. */
 export function matching(text: string, commands: readonly AvailableCommand[]): readonly AvailableCommand[] {
   if (!text.startsWith('/') || text.includes('\n')) return [];
   const typed = text.slice(1).toLowerCase();
@@ -18,6 +18,11 @@ export function matching(text: string, commands: readonly AvailableCommand[]): r
     .sort((a, b) => a.at - b.at)
     .slice(0, MOST)
     .map(({ command }) => command);
+}
+
+/** Whether the text is a command as it is; another one may begin with it. */
+export function isCommand(text: string, commands: readonly AvailableCommand[]): boolean {
+  return commands.some(({ name }) => text.trimEnd() === `/${name}`);
 }
 
 /** The hint on the arguments of the command that the text begins with, while it has none. */
