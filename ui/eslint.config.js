@@ -30,6 +30,7 @@ const USES = {
   plan: ['connection', 'kit'],
   models: ['connection', 'kit'],
   agents: ['connection', 'kit', 'models'],
+  options: ['connection', 'kit'],
   approval: ['connection', 'diff', 'install', 'kit', 'trust', 'words'],
   trust: ['connection', 'kit', 'words'],
   privacy: ['connection'],

@@ -220,7 +220,7 @@ export class Page {
   }
 
   ask(root: string, text: string, mode: string): void {
-    this.#begin(this.sessions.ask(root, text, mode));
+    this.#begin(this.sessions.ask(root, text, mode, this.draft.options));
   }
 
   #begin(beginning: Promise<boolean>): void {

@@ -1,14 +1,12 @@
-//! An agent's asking level: the session settings that make it ask before it acts.
-//!
-//! The settings are the protocol's `configOptions`, or its `modes` if an agent has no `configOptions`. They are read
-//! from the raw JSON, since agents leave out members that the protocol requires.
+//! An agent's asking level: the session options that make it ask before it acts.
 
-use serde_json::{Value, json};
+use crate::acp::SessionOptions;
+use openagents_core::update::{Asking, OptionValue, SessionOption, Setting};
 
 /// How an agent is made to ask before it acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskingLevel {
-    /// By settings of each session, which the agent reports back.
+    /// By options of each session, which the agent reports back.
     Settings(&'static [LevelSetting]),
     /// By environment variables of its process.
     Variables,
@@ -16,138 +14,77 @@ pub enum AskingLevel {
     ItsOwn,
 }
 
-/// A setting of a session that decides what the agent asks.
+/// An option of a session that decides what the agent asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelSetting {
-    /// The setting's id: `mode`, `allow_all`.
+    /// The option's id: `mode`, `allow_all`.
     pub id: &'static str,
     /// The value that we set, with which the agent asks before it acts.
     pub asks: &'static str,
-    /// Other values that let the agent do no more than `asks` does: `plan`.
-    pub asks_too: &'static [&'static str],
-    /// Whether every session offers the setting. If so, no prompt is sent without it;
+    /// What the agent asks with its other values.
+    pub others: &'static [(&'static str, Asking)],
+    /// Whether every session offers the option. If so, no prompt is sent without it;
     /// otherwise it is set where offered.
     pub is_always_offered: bool,
 }
 
-/// The id and category of a session's mode in `configOptions` and `modes`.
-const MODE: &str = "mode";
+/// The id and category of a session's mode.
+pub(crate) const MODE: &str = "mode";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Report {
-    /// The id of the option; `None` if it is one of the `modes`.
-    option: Option<String>,
-    pub(crate) current: Option<String>,
-    /// Values with their display names. Empty if the report does not list them.
-    offered: Vec<(String, String)>,
+impl AskingLevel {
+    /// Returns what the agent asks with a value of an option; `None` if that is unknown.
+    pub(crate) fn of(self, option: &SessionOption, value: &str) -> Option<Asking> {
+        let Self::Settings(settings) = self else { return None };
+        settings.iter().find(|setting| setting.is_for(option))?.level(value)
+    }
+
+    /// Returns whether an option decides, or may decide, what the agent asks.
+    pub(crate) fn depends_on(self, option: &SessionOption) -> bool {
+        let is_mode = option.id == MODE || option.category.as_deref() == Some(MODE);
+        match self {
+            Self::Settings(settings) => is_mode || settings.iter().any(|setting| setting.is_for(option)),
+            Self::Variables | Self::ItsOwn => is_mode,
+        }
+    }
 }
 
 impl LevelSetting {
-    /// The session's mode, with the value that asks and the values that let the agent do no more.
-    pub const fn mode(asks: &'static str, asks_too: &'static [&'static str]) -> Self {
-        Self { id: MODE, asks, asks_too, is_always_offered: true }
+    /// The session's mode, with the value that asks and what the agent asks with the others.
+    pub const fn mode(asks: &'static str, others: &'static [(&'static str, Asking)]) -> Self {
+        Self { id: MODE, asks, others, is_always_offered: true }
     }
 
-    /// Returns the setting's name for use in a sentence.
+    /// Returns the option's name for use in a sentence.
     pub(crate) fn word(&self) -> &'static str {
         if self.id == MODE { "mode" } else { self.id }
     }
 
+    pub(crate) fn is_for(&self, option: &SessionOption) -> bool {
+        option.id == self.id || self.id == MODE && option.category.as_deref() == Some(MODE)
+    }
+
+    fn level(&self, value: &str) -> Option<Asking> {
+        if value == self.asks {
+            return Some(Asking::Ask);
+        }
+        self.others.iter().find(|(known, _)| *known == value).map(|(_, level)| *level)
+    }
+
     pub(crate) fn asks_with(&self, value: &str) -> bool {
-        value == self.asks || self.asks_too.contains(&value)
-    }
-
-    /// Reads the setting from an update or a response such as the one to `session/new`. `None` if it is absent.
-    pub(crate) fn report(&self, reply: &Value) -> Option<Report> {
-        let is_it =
-            |option: &&Value| option["id"] == self.id || self.id == MODE && option["category"] == MODE;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let option = reply["configOptions"].as_array().and_then(|options| options.iter().find(is_it));
-        if let Some(option) = option {
-            let id = option["id"].as_str().unwrap_or(self.id).to_owned();
-            let offered = values(&option["options"]);
-            return Some(Report { option: Some(id), current: text(&option["currentValue"]), offered });
-        }
-        if self.id != MODE {
-            return None;
-        }
-        // An example in the protocol's documentation has `modeId`.
-        let modes = if reply["modes"].is_object() { &reply["modes"] } else { reply };
-        let current = text(&modes["currentModeId"]).or_else(|| text(&modes["modeId"]));
-        let available = modes["availableModes"].as_array();
-        if current.is_none() && available.is_none() {
-            return None;
-        }
-        let name = |mode: &Value| Some((text(&mode["id"])?, text(&mode["name"]).unwrap_or_default()));
-        let offered = available.into_iter().flatten().filter_map(name).collect();
-        Some(Report { option: None, current, offered })
-    }
-
-    /// Returns the method and params of the request that sets a value. `report` is the session's latest report.
-    pub(crate) fn set_request(
-        &self,
-        session: &str,
-        report: Option<&Report>,
-        value: &str,
-    ) -> (&'static str, Value) {
-        match report
-            .map_or_else(|| (self.id != MODE).then(|| self.id.to_owned()), |report| report.option.clone())
-        {
-            Some(id) => {
-                ("session/set_config_option", json!({"sessionId": session, "configId": id, "value": value}))
-            }
-            None => ("session/set_mode", json!({"sessionId": session, "modeId": value})),
-        }
+        matches!(self.level(value), Some(Asking::Ask | Asking::Plan))
     }
 }
 
-fn values(options: &Value) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for option in options.as_array().into_iter().flatten() {
-        match option["value"].as_str() {
-            Some(value) => {
-                found.push((value.to_owned(), option["name"].as_str().unwrap_or_default().to_owned()));
-            }
-            None if option["options"].is_array() => found.extend(values(&option["options"])),
-            None => {}
-        }
-    }
-    found
-}
-
-impl Report {
-    /// Returns whether a value can be set, as far as is known.
-    pub(crate) fn offers(&self, value: &str) -> bool {
-        self.offered.is_empty() || self.offered.iter().any(|(offered, _)| offered == value)
-    }
-
-    /// Returns a value with the agent's name for it: `“Manual” (default)`.
-    pub(crate) fn named(&self, value: &str) -> String {
-        let name = self.offered.iter().find(|(offered, _)| offered == value).map(|(_, name)| name.trim());
-        match name {
-            Some(name) if !name.is_empty() && !name.eq_ignore_ascii_case(value) => {
-                format!("“{name}” ({value})")
-            }
-            _ => format!("“{value}”"),
-        }
-    }
-
-    /// Returns the report after a value was set, for agents that don't report the change.
-    pub(crate) fn with(before: Option<Self>, value: &str) -> Self {
-        let before = before.unwrap_or(Self { option: None, current: None, offered: Vec::new() });
-        Self { current: Some(value.to_owned()), ..before }
-    }
-
-    pub(crate) fn named_as(mut self, before: Option<&Self>) -> Self {
-        if self.offered.is_empty()
-            && let Some(before) = before
-        {
-            self.offered.clone_from(&before.offered);
-        }
-        if self.option.is_none() {
-            self.option = before.and_then(|before| before.option.clone());
-        }
-        self
+/// Returns a value with the agent's name for it: `“Manual” (default)`.
+pub(crate) fn named(option: Option<&SessionOption>, value: &str) -> String {
+    let values = match option.map(|option| &option.setting) {
+        Some(Setting::Select { values, .. }) => values.as_slice(),
+        _ => &[],
+    };
+    let name = values.iter().find(|known| known.value == value).map(|known| known.name.trim());
+    match name {
+        Some(name) if !name.is_empty() && !name.eq_ignore_ascii_case(value) => format!("“{name}” ({value})"),
+        _ => format!("“{value}”"),
     }
 }
 
@@ -155,7 +92,7 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lowered {
     pub(crate) setting: &'static LevelSetting,
-    pub(crate) report: Report,
+    pub(crate) value: String,
     pub(crate) back_to: String,
 }
 
@@ -168,58 +105,78 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Watched {
     setting: &'static LevelSetting,
-    last: Option<Report>,
+    last: Option<String>,
     /// The value that a client chose over ours.
     chosen: Option<String>,
 }
 
 impl Watch {
-    pub(crate) fn new(settings: impl IntoIterator<Item = (&'static LevelSetting, Option<Report>)>) -> Self {
-        let watched = |(setting, last)| Watched { setting, last, chosen: None };
-        Self { settings: settings.into_iter().map(watched).collect() }
+    pub(crate) fn new(settings: &'static [LevelSetting], options: &SessionOptions) -> Self {
+        let watched =
+            |setting| Watched { setting, last: current(setting, options).map(str::to_owned), chosen: None };
+        Self { settings: settings.iter().map(watched).collect() }
     }
 
-    /// Applies an update. If a new value makes the agent ask less, it counts as the client's choice when `may_change_approval_mode` is
-    /// set; otherwise it is returned, to be set back.
-    pub(crate) fn apply_update(&mut self, update: &Value, may_change_approval_mode: bool) -> Vec<Lowered> {
+    /// Compares the options with the last ones. If a new value makes the agent ask less, it counts as the client's
+    /// choice when `may_change_approval_mode` is set; otherwise it is returned, to be set back.
+    pub(crate) fn check(&mut self, options: &SessionOptions, may_change_approval_mode: bool) -> Vec<Lowered> {
         let mut lowered = Vec::new();
         for watched in &mut self.settings {
             let setting = watched.setting;
-            let Some(report) = setting.report(update) else { continue };
-            let report = report.named_as(watched.last.as_ref());
-            let before = watched.last.replace(report.clone()).and_then(|before| before.current);
-            let Some(value) = report.current.clone() else { continue };
-            if setting.asks_with(&value) {
+            let Some(value) = current(setting, options) else { continue };
+            let before = watched.last.replace(value.to_owned());
+            if setting.asks_with(value) {
                 watched.chosen = None;
-            } else if may_change_approval_mode {
-                watched.chosen = Some(value);
-            } else if watched.chosen.as_ref() != Some(&value) && before.as_ref() != Some(&value) {
-                let back_to = watched.chosen.clone().unwrap_or_else(|| setting.asks.to_owned());
-                lowered.push(Lowered { setting, report, back_to });
+            } else if watched.chosen.as_deref() != Some(value) && before.as_deref() != Some(value) {
+                if may_change_approval_mode {
+                    watched.chosen = Some(value.to_owned());
+                } else {
+                    let back_to = watched.chosen.clone().unwrap_or_else(|| setting.asks.to_owned());
+                    lowered.push(Lowered { setting, value: value.to_owned(), back_to });
+                }
             }
         }
         lowered
     }
 
-    pub(crate) fn has_set(&mut self, setting: &LevelSetting, value: &str) {
-        for watched in self.settings.iter_mut().filter(|watched| watched.setting.id == setting.id) {
-            watched.last = Some(Report::with(watched.last.take(), value));
+    /// Records that a client chose a value, which is about to be set. Returns the client's choice until now, for
+    /// [`Watch::unchoose`].
+    pub(crate) fn choose(&mut self, option: &SessionOption, value: &OptionValue) -> Option<String> {
+        let OptionValue::Select(value) = value else { return None };
+        let watched = self.settings.iter_mut().find(|watched| watched.setting.is_for(option))?;
+        let chosen = (!watched.setting.asks_with(value)).then(|| value.clone());
+        std::mem::replace(&mut watched.chosen, chosen)
+    }
+
+    /// Takes a choice back that the agent refused.
+    pub(crate) fn unchoose(&mut self, option: &SessionOption, before: Option<String>) {
+        if let Some(watched) = self.settings.iter_mut().find(|watched| watched.setting.is_for(option)) {
+            watched.chosen = before;
         }
+    }
+}
+
+pub(crate) fn current<'a>(setting: &LevelSetting, options: &'a SessionOptions) -> Option<&'a str> {
+    match &options.find(|option| setting.is_for(option))?.setting {
+        Setting::Select { current, .. } => Some(current),
+        Setting::Boolean { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
 
-    const PLAN: LevelSetting = LevelSetting::mode("default", &["plan"]);
-    const ALLOW_ALL: LevelSetting =
-        LevelSetting { id: "allow_all", asks: "off", asks_too: &[], is_always_offered: false };
-
-    fn modes(current: &str, ids: &[(&str, &str)]) -> Value {
-        let modes: Vec<_> = ids.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
-        json!({"currentModeId": current, "availableModes": modes})
-    }
+    const SETTINGS: &[LevelSetting] = &[
+        LevelSetting::mode("default", &[("plan", Asking::Plan), ("acceptEdits", Asking::Edits)]),
+        LevelSetting {
+            id: "allow_all",
+            asks: "off",
+            others: &[("on", Asking::Bypass)],
+            is_always_offered: false,
+        },
+    ];
 
     fn option(id: &str, current: &str, values: &[(&str, &str)]) -> Value {
         let values: Vec<_> =
@@ -227,117 +184,103 @@ mod tests {
         json!({"id": id, "type": "select", "category": id, "currentValue": current, "options": values})
     }
 
-    /// Responses to `session/new` from claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102 and others.
     #[test]
-    fn report_reads_options_before_modes() {
-        let claude = [("default", "Manual"), ("auto", "Auto")];
-        let both = json!({"modes": modes("plan", &claude), "configOptions": [
-            option("model", "opus", &[]), option("mode", "auto", &claude)]});
-        let other = json!({"modes": modes("auto", &claude), "configOptions": [option("speed", "fast", &[])]});
-        let groups = json!({"configOptions": [{"id": "permission-mode", "category": "mode", "currentValue": "default",
-            "options": [{"group": "safe", "name": "Safe", "options": [{"value": "default", "name": "Default"}]}]}]});
-        let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "yolo"});
-        let documented = json!({"sessionUpdate": "current_mode_update", "modeId": "yolo"});
-        let config = json!({"sessionUpdate": "config_option_update", "configOptions": [{"id": "mode", "currentValue": "plan"}]});
-        // The current value, whether `default` can be set, the method that sets it, and the option id.
-        let rows = [
-            (both, Some("auto"), true, "session/set_config_option", "mode"),
-            (other, Some("auto"), true, "session/set_mode", ""),
-            (groups, Some("default"), true, "session/set_config_option", "permission-mode"),
-            (json!({"modes": modes("a", &[("a", "A")])}), Some("a"), false, "session/set_mode", ""),
-            (update, Some("yolo"), true, "session/set_mode", ""),
-            (documented, Some("yolo"), true, "session/set_mode", ""),
-            (config, Some("plan"), true, "session/set_config_option", "mode"),
-        ];
-        for (reply, current, offers, method, id) in rows {
-            let report = PLAN.report(&reply).unwrap_or_else(|| panic!("{reply}"));
-            assert_eq!((report.current.as_deref(), report.offers("default")), (current, offers), "{reply}");
-            let (called, params) = PLAN.set_request("s", Some(&report), "default");
-            assert_eq!((called, params["configId"].as_str().unwrap_or_default()), (method, id), "{reply}");
-        }
-        let nothing = [
-            json!({}),
-            Value::Null,
-            json!({"configOptions": []}),
-            json!({"sessionUpdate": "plan", "entries": []}),
-        ];
-        for reply in nothing {
-            assert_eq!(PLAN.report(&reply), None, "{reply}");
-        }
-        assert_eq!(PLAN.set_request("s", None, "default").0, "session/set_mode");
-        assert_eq!(ALLOW_ALL.set_request("s", None, "off").0, "session/set_config_option");
-        assert_eq!(ALLOW_ALL.report(&json!({"modes": modes("a", &[])})), None);
-    }
-
-    #[test]
-    fn report_names_values_as_the_agent_does() {
-        let reply = json!({"modes": modes("auto", &[("default", "Manual"), ("yolo", "YOLO"), ("x", " ")])});
-        let report = PLAN.report(&reply).unwrap();
-        let named = ["default", "yolo", "x", "new"].map(|value| report.named(value));
+    fn values_are_named_as_the_agent_does() {
+        let mut options = SessionOptions::new(AskingLevel::ItsOwn);
+        let values = [("default", "Manual"), ("yolo", "YOLO"), ("x", " ")];
+        options.apply(&json!({"configOptions": [option("mode", "default", &values)]}));
+        let mode = options.find(|option| option.id == "mode");
+        let named = ["default", "yolo", "x", "new"].map(|value| named(mode, value));
         assert_eq!(named, ["“Manual” (default)", "“yolo”", "“x”", "“new”"]);
     }
 
-    fn watch() -> Watch {
-        let reply = json!({"configOptions": [
-            option("mode", "default", &[("default", "Manual"), ("auto", "Auto")]), option("allow_all", "off", &[])]});
-        Watch::new(
-            [&PLAN, &ALLOW_ALL].map(|setting: &'static LevelSetting| (setting, setting.report(&reply))),
-        )
+    struct Session {
+        options: SessionOptions,
+        watch: Watch,
+    }
+
+    impl Session {
+        fn new() -> Self {
+            let mut options = SessionOptions::new(AskingLevel::Settings(SETTINGS));
+            options.apply(&json!({"configOptions": [
+                option("mode", "default", &[("default", "Manual"), ("auto", "Auto")]),
+                option("allow_all", "off", &[])]}));
+            let watch = Watch::new(SETTINGS, &options);
+            Self { options, watch }
+        }
+
+        /// Applies an update; returns the settings to set back, with their previous values.
+        fn take(&mut self, update: &Value, may_change_approval_mode: bool) -> Vec<(&'static str, String)> {
+            self.options.apply(update);
+            let lowered = self.watch.check(&self.options, may_change_approval_mode).into_iter();
+            lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
+        }
+
+        fn choose(&mut self, value: &str) -> Option<String> {
+            let mode = self.options.find(|option| option.id == "mode").unwrap();
+            self.watch.choose(mode, &OptionValue::Select(value.to_owned()))
+        }
     }
 
     fn mode(value: &str) -> Value {
         json!({"sessionUpdate": "current_mode_update", "currentModeId": value})
     }
 
-    /// The settings to set back, with their previous values.
-    fn back(
-        watch: &mut Watch,
-        update: &Value,
-        may_change_approval_mode: bool,
-    ) -> Vec<(&'static str, String)> {
-        let lowered = watch.apply_update(update, may_change_approval_mode).into_iter();
-        lowered.map(|lowered| (lowered.setting.id, lowered.back_to)).collect()
-    }
-
     #[test]
     fn watch_restores_values_no_client_chose() {
-        let mut watch = watch();
+        let mut session = Session::new();
         let none = Vec::<(&str, String)>::new();
         for update in [mode("default"), mode("plan"), json!({"sessionUpdate": "usage_update", "used": 1})] {
-            assert_eq!(back(&mut watch, &update, false), none);
+            assert_eq!(session.take(&update, false), none);
         }
         let to_default = vec![("mode", "default".to_owned())];
-        assert_eq!(back(&mut watch, &mode("auto"), false), to_default);
+        assert_eq!(session.take(&mode("auto"), false), to_default);
         // The same change is reported twice, as an option and as a mode.
         let again = json!({"configOptions": [option("mode", "auto", &[]), option("allow_all", "off", &[])]});
-        assert_eq!(back(&mut watch, &again, false), none);
-        watch.has_set(&PLAN, "default");
-        assert_eq!(back(&mut watch, &mode("auto"), false), to_default, "it does it again");
-        assert_eq!(back(&mut watch, &mode("default"), false), none);
+        assert_eq!(session.take(&again, false), none);
+        assert_eq!(session.take(&mode("default"), false), none, "it was set back");
+        assert_eq!(session.take(&mode("auto"), false), to_default, "it does it again");
+        assert_eq!(session.take(&mode("default"), false), none);
 
         // A plan that the user approves.
-        assert_eq!(back(&mut watch, &mode("acceptEdits"), true), none);
-        assert_eq!(back(&mut watch, &mode("acceptEdits"), false), none);
-        assert_eq!(back(&mut watch, &mode("auto"), false), [("mode", "acceptEdits".to_owned())]);
+        assert_eq!(session.take(&mode("acceptEdits"), true), none);
+        assert_eq!(session.take(&mode("acceptEdits"), false), none);
+        assert_eq!(session.take(&mode("auto"), false), [("mode", "acceptEdits".to_owned())]);
         // Choosing a value that asks again ends the client's earlier choice.
-        assert_eq!(back(&mut watch, &mode("default"), false), none);
-        assert_eq!(back(&mut watch, &mode("acceptEdits"), false), to_default);
+        assert_eq!(session.take(&mode("default"), false), none);
+        assert_eq!(session.take(&mode("acceptEdits"), false), to_default);
     }
 
     #[test]
     fn watch_covers_every_setting() {
-        let mut watch = watch();
+        let mut session = Session::new();
         let update = json!({"sessionUpdate": "config_option_update", "configOptions": [
             option("mode", "autopilot", &[]), option("allow_all", "on", &[])]});
         let expected = [("mode", "default".to_owned()), ("allow_all", "off".to_owned())];
-        assert_eq!(back(&mut watch, &update, false), expected);
+        assert_eq!(session.take(&update, false), expected);
+    }
+
+    #[test]
+    fn watch_accepts_what_a_client_chose() {
+        let mut session = Session::new();
+        assert_eq!(session.choose("auto"), None);
+        // Codex reports the change before it answers the request.
+        assert_eq!(session.take(&mode("auto"), false), []);
+        assert_eq!(session.choose("yolo").as_deref(), Some("auto"));
+        let mode_option = session.options.find(|option| option.id == "mode").unwrap().clone();
+        session.watch.unchoose(&mode_option, Some("auto".to_owned()));
+        assert_eq!(session.take(&mode("yolo"), false), [("mode", "auto".to_owned())], "it refused that");
+        assert_eq!(session.take(&mode("auto"), false), []);
+        assert_eq!(session.choose("default").as_deref(), Some("auto"));
+        assert_eq!(session.take(&mode("default"), false), []);
+        assert_eq!(session.take(&mode("auto"), false), [("mode", "default".to_owned())]);
     }
 
     proptest::proptest! {
         #[test]
-        fn report_never_panics(text in ".*", key in "configOptions|modes|currentModeId|modeId") {
+        fn watch_never_panics(text in ".*", key in "configOptions|modes|models|currentModeId|modeId") {
             let reply = json!({key.clone(): text.clone(), "modes": {key: [text.clone()]}, "configOptions": [{"id": "mode", "options": text}]});
-            let _ = watch().apply_update(&reply, false);
+            let _ = Session::new().take(&reply, false);
         }
     }
 }

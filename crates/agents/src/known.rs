@@ -8,7 +8,10 @@ use crate::{
     asking::{AskingLevel, LevelSetting},
     retention::Retention,
 };
-use openagents_core::agent_ids::{CLAUDE_CODE, CODEX};
+use openagents_core::{
+    agent_ids::{CLAUDE_CODE, CODEX},
+    update::Asking,
+};
 use std::collections::BTreeMap;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -54,7 +57,14 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         // Without this variable, a session starts in a mode in which a model approves its actions instead of the user.
         variables: &[],
         defaults: &[("INITIAL_AGENT_MODE", "read-only")],
-        asks: AskingLevel::Settings(&[LevelSetting::mode("read-only", &[])]),
+        asks: AskingLevel::Settings(&[LevelSetting::mode(
+            "read-only",
+            &[
+                ("workspace-write", Asking::Edits),
+                ("agent", Asking::Auto),
+                ("agent-full-access", Asking::Bypass),
+            ],
+        )]),
         retention: None,
         reads_files_here: true,
         loads: true,
@@ -72,7 +82,16 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         },
         variables: &[],
         defaults: &[],
-        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        asks: AskingLevel::Settings(&[LevelSetting::mode(
+            "default",
+            &[
+                ("plan", Asking::Plan),
+                ("acceptEdits", Asking::Edits),
+                ("auto", Asking::Auto),
+                ("dontAsk", Asking::Auto),
+                ("bypassPermissions", Asking::Bypass),
+            ],
+        )]),
         retention: Some(Retention::ClaudeCode),
         reads_files_here: true,
         loads: true,
@@ -87,7 +106,10 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         speaks: Speaks::Itself(&["--acp"]),
         variables: &[],
         defaults: &[],
-        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        asks: AskingLevel::Settings(&[LevelSetting::mode(
+            "default",
+            &[("plan", Asking::Plan), ("autoEdit", Asking::Edits), ("yolo", Asking::Bypass)],
+        )]),
         retention: Some(Retention::GeminiCli),
         reads_files_here: false,
         loads: false,
@@ -106,10 +128,18 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         asks: AskingLevel::Settings(&[
             LevelSetting::mode(
                 "https://agentclientprotocol.com/protocol/session-modes#agent",
-                &["https://agentclientprotocol.com/protocol/session-modes#plan"],
+                &[
+                    ("https://agentclientprotocol.com/protocol/session-modes#plan", Asking::Plan),
+                    ("https://agentclientprotocol.com/protocol/session-modes#autopilot", Asking::Auto),
+                ],
             ),
             // An organization may forbid this setting; it is then not offered.
-            LevelSetting { id: "allow_all", asks: "off", asks_too: &[], is_always_offered: false },
+            LevelSetting {
+                id: "allow_all",
+                asks: "off",
+                others: &[("on", Asking::Bypass)],
+                is_always_offered: false,
+            },
         ]),
         retention: None,
         reads_files_here: true,
@@ -125,7 +155,10 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         speaks: Speaks::Itself(&["acp"]),
         variables: &[],
         defaults: &[],
-        asks: AskingLevel::Settings(&[LevelSetting::mode("approve", &["chat"])]),
+        asks: AskingLevel::Settings(&[LevelSetting::mode(
+            "approve",
+            &[("chat", Asking::Plan), ("smart_approve", Asking::Auto), ("auto", Asking::Bypass)],
+        )]),
         retention: None,
         reads_files_here: true,
         loads: true,
@@ -155,7 +188,15 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         speaks: Speaks::Itself(&["--acp"]),
         variables: &[],
         defaults: &[],
-        asks: AskingLevel::Settings(&[LevelSetting::mode("default", &["plan"])]),
+        asks: AskingLevel::Settings(&[LevelSetting::mode(
+            "default",
+            &[
+                ("plan", Asking::Plan),
+                ("auto-edit", Asking::Edits),
+                ("auto", Asking::Auto),
+                ("yolo", Asking::Bypass),
+            ],
+        )]),
         retention: None,
         reads_files_here: true,
         loads: true,

@@ -43,11 +43,23 @@ pub(crate) const SPREAD: usize = 64 << 10;
 pub(crate) const EARLY_UPDATES: usize = 1_000;
 /// Minimum interval between two reports of the same part of an agent's state; the context in use comes with each step.
 pub(crate) const STATE_INTERVAL: Duration = Duration::from_secs(5);
+/// The same for parts that change seldom and by a click. It doubles with each report, up to [`STATE_INTERVAL`].
+pub(crate) const FIRST_STATE_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of commands that an agent offers, and maximum bytes of a name and a description: Qwen Code sends
 /// half a megabyte.
 pub(crate) const OFFERED_COMMANDS: usize = 500;
 pub(crate) const COMMAND_NAME: usize = 128;
 pub(crate) const COMMAND_WORDS: usize = 512;
+/// Maximum number of options of a session and of values of one, and maximum bytes of ids and values, labels,
+/// descriptions, and all values together.
+pub(crate) const SESSION_OPTIONS: usize = 32;
+pub(crate) const OPTION_VALUES: usize = 500;
+pub(crate) const OPTION_ID: usize = 256;
+pub(crate) const OPTION_LABEL: usize = 128;
+pub(crate) const OPTION_WORDS: usize = 512;
+pub(crate) const OPTIONS_BYTES: usize = 256 << 10;
+/// Time for an agent to answer a request that sets an option.
+pub(crate) const SET_OPTION: Duration = Duration::from_secs(10);
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
 /// Times that a changed approval mode is reverted within one process before the agent is stopped.
 pub(crate) const REVERSIONS: usize = 3;

@@ -115,6 +115,8 @@ impl From<SessionError> for Fault {
             },
             SessionError::NoWorkspace => Self::invalid_params(error.to_string()),
             SessionError::NotFound(what) => Self::not_found(what),
+            SessionError::Forbidden(reason) => Self { kind: Some("scope"), ..Self::busy(reason) },
+            SessionError::Refused(reason) => Self { kind: Some("refused"), ..Self::busy(reason) },
             SessionError::Busy(reason) => Self::busy(reason),
             SessionError::Internal(reason) => Self::internal(reason),
         }

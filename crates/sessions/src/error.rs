@@ -14,6 +14,12 @@ pub enum SessionError {
     /// There is no such session, approval or prompt.
     #[error("{0}")]
     NotFound(String),
+    /// The client may not do this.
+    #[error("{0}")]
+    Forbidden(String),
+    /// An agent refused it, or did not answer.
+    #[error("{0}")]
+    Refused(String),
     /// Not possible now; may succeed later, or after something else has ended.
     #[error("{0}")]
     Busy(String),

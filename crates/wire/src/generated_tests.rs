@@ -50,6 +50,7 @@ impl Declarations {
         all.visit::<UpdateParams>();
         all.visit::<Meta<UpdateMeta>>();
         all.visit::<PromptMeta>();
+        all.visit::<OptionValueMeta>();
         all.visit::<StateMeta>();
         all.visit::<SpeechMeta>();
         all.visit::<PlanMeta>();
@@ -99,8 +100,8 @@ fn compare(path: &str, expected: &str) {
 fn generated_types_are_current() {
     let mut text = String::from(
         "/** Generated from `crates/wire` by `make generate`: do not edit. */\n\
-         import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';\n\n\
-         export type { SessionInfo, SessionUpdate };\n",
+         import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';\n\n\
+         export type { SessionConfigOption, SessionInfo, SessionUpdate };\n",
     );
     for declaration in Declarations::all().0.values() {
         // Formatters put the comment of a member on the line of its brace otherwise.

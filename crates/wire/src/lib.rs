@@ -39,9 +39,9 @@ pub use history::{
     Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
 pub use meta::{
-    ClientMeta, ConnectionMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta, PermissionMeta,
-    PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta, SessionMeta, SpeechMeta, StateMeta,
-    TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
+    ClientMeta, ConnectionMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta,
+    OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
+    SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
 };
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
@@ -52,6 +52,6 @@ pub use sessions::{
     UpdateQuery, WorkspaceInfo, WorkspacesResult,
 };
 pub use settings::{
-    Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow, PrivacySnapshot, TrustResult,
-    TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
+    AgentOptions, AgentOptionsQuery, Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow,
+    PrivacySnapshot, TrustResult, TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
 };

@@ -3,7 +3,7 @@
 use openagents_core::{
     approval::{Approval, ApprovalCommand},
     model::{PromptOptions, Usage},
-    update::{Decision, Findings, Summary},
+    update::{Asking, Decision, Findings, Summary},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -64,7 +64,16 @@ pub struct UpdateMeta {
     pub error: Option<String>,
 }
 
-/// `_meta.openagents` of what an agent reports: `available_commands_update`, `usage_update`.
+/// `_meta.openagents` of a value of a `SessionConfigOption`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default)]
+pub struct OptionValueMeta {
+    /// What the agent asks with it; absent if it does not decide that, or if it is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asks: Option<Asking>,
+}
+
+/// `_meta.openagents` of what an agent reports: `available_commands_update`, `config_option_update`, `usage_update`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct StateMeta {
     /// Id of the agent.

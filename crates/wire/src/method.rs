@@ -237,6 +237,8 @@ methods! {
             "Unpairs the device that calls it." ["-32600: the client is not a paired device"];
         "_openagents/models/list" View ModelsList(Watch) -> ModelsSnapshot: "Lists the models of this computer.";
         "_openagents/agents/list" View AgentsList(Watch) -> AgentsSnapshot: "Lists the agents of this computer.";
+        "_openagents/agents/options" View AgentsOptions(AgentOptionsQuery) -> AgentOptions:
+            "Returns the options that an agent is expected to offer in a new session: its last ones, with the values chosen last.";
         "_openagents/agents/decisions" View AgentsDecisions(Empty) -> Decisions:
             "Lists the last decisions about where prompts went.";
         "_openagents/privacy/list" View PrivacyList(Watch) -> PrivacySnapshot: "Lists what models and agents may read.";

@@ -1,5 +1,6 @@
 //! What the user decides on this machine: trusted folders, privacy, and the routing of prompts.
 
+use agent_client_protocol_schema::v1::SessionConfigOption;
 use openagents_core::{trust::AgentFiles, update::Decision};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -103,4 +104,22 @@ pub struct PastDecision {
     /// The first 200 characters of the prompt.
     pub prompt: String,
     pub decision: Decision,
+}
+
+/// Params of `_openagents/agents/options`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct AgentOptionsQuery {
+    /// Id of the agent.
+    pub agent: String,
+    /// The workspace.
+    pub cwd: PathBuf,
+}
+
+/// The options that an agent is expected to offer in a new session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentOptions {
+    /// As in `session/new`. Empty if the agent was never started here.
+    #[ts(type = "SessionConfigOption[]")]
+    pub config_options: Vec<SessionConfigOption>,
 }

@@ -55,7 +55,7 @@
 //! | `FAKE_AGENT_MODE_OPTION` | the mode is a configuration option too |
 //! | `FAKE_AGENT_LOCKED` | the mode is fixed: `refuse` causes an error, anything else a response with the old mode |
 //! | `FAKE_AGENT_NEVER_ASKS` | there is no mode `ask` |
-//! | `FAKE_AGENT_EARLY` | it sends updates before it has answered `session/new` |
+//! | `FAKE_AGENT_EARLY` | it sends updates before it has answered `session/new` and changes of options |
 //! | `FAKE_AGENT_SPREAD` | its response to `initialize` spans several lines |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays the conversation; `fail`: it fails |
 //! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
@@ -147,7 +147,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             if set("FAKE_AGENT_EARLY").is_some() {
                 greet(peer);
             }
-            let mut answer = state(peer, "fast");
+            let mut answer = state(peer);
             answer["sessionId"] = session.into();
             peer.respond(&id, answer);
         }
@@ -167,7 +167,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 peer.update(json!({"sessionUpdate": "agent_message_chunk",
                     "content": {"type": "text", "text": "Replayed answer"}}));
             }
-            peer.respond(&id, state(peer, "fast"));
+            peer.respond(&id, state(peer));
         }
         "session/set_mode" | "session/set_config_option"
             if set("FAKE_AGENT_LOCKED").as_deref() == Some("refuse") =>
@@ -179,12 +179,17 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             peer.respond(&id, json!({}));
         }
         "session/set_config_option" => {
-            let value = params["value"].as_str().unwrap_or("fast");
-            if params["configId"] == "mode" && set("FAKE_AGENT_LOCKED").is_none() {
-                peer.set_mode(value);
+            let value = params["value"].as_str().unwrap_or_default();
+            match params["configId"].as_str() {
+                Some("mode") if set("FAKE_AGENT_LOCKED").is_none() => peer.set_mode(value),
+                Some("speed") => peer.set_speed(value),
+                _ => {}
             }
-            let speed = if params["configId"] == "speed" { value } else { "fast" };
-            peer.respond(&id, json!({"configOptions": state(peer, speed)["configOptions"]}));
+            let options = state(peer)["configOptions"].take();
+            if set("FAKE_AGENT_EARLY").is_some() {
+                peer.update(json!({"sessionUpdate": "config_option_update", "configOptions": options}));
+            }
+            peer.respond(&id, json!({"configOptions": options}));
         }
         "session/close" => peer.respond(&id, json!({})),
         "session/prompt" => {
@@ -206,7 +211,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
 }
 
 /// Returns the session's modes and options, as responses report them.
-fn state(peer: &Peer, speed: &str) -> Value {
+fn state(peer: &Peer) -> Value {
     let current = peer.session().mode;
     let mut modes = vec![("ask", "Ask first"), ("plan", "Plan"), ("auto", "Auto")];
     if std::env::var_os("FAKE_AGENT_NEVER_ASKS").is_some() {
@@ -219,7 +224,7 @@ fn state(peer: &Peer, speed: &str) -> Value {
         json!({"id": id, "name": id, "category": id, "type": "select", "currentValue": current, "options": values})
     };
     let available: Vec<_> = modes.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
-    let mut options = vec![option("speed", speed, &speeds)];
+    let mut options = vec![option("speed", &peer.session().speed, &speeds)];
     if std::env::var_os("FAKE_AGENT_MODE_OPTION").is_some() {
         options.push(option("mode", &current, &modes));
     }

@@ -32,6 +32,7 @@ pub(crate) struct Session {
     pub prompts: u64,
     pub capabilities: Value,
     pub mode: String,
+    pub speed: String,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -47,10 +48,15 @@ impl Peer {
         let mut session = lock(&self.session);
         (session.id, session.cwd) = (id.to_owned(), cwd.to_owned());
         session.mode = std::env::var("FAKE_AGENT_MODE").unwrap_or_else(|_| "ask".to_owned());
+        "fast".clone_into(&mut session.speed);
     }
 
     pub(crate) fn set_mode(&self, mode: &str) {
         mode.clone_into(&mut lock(&self.session).mode);
+    }
+
+    pub(crate) fn set_speed(&self, speed: &str) {
+        speed.clone_into(&mut lock(&self.session).speed);
     }
 
     pub(crate) fn session(&self) -> Session {

@@ -1,5 +1,5 @@
 import { METHODS } from '../connection/protocol';
-import type { AgentCard, AgentsSnapshot, StandingRule } from '../connection/wire';
+import type { AgentCard, AgentOptions, AgentsSnapshot, SessionConfigOption, StandingRule } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import type { Models } from '../models/models.svelte';
@@ -24,6 +24,11 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
     super(link, METHODS.agents);
     this.#link = link;
     this.#models = models;
+  }
+
+  /** The options that an agent is expected to offer in a new session in a folder. */
+  async options(agent: string, cwd: string): Promise<readonly SessionConfigOption[]> {
+    return (await this.#link.request<AgentOptions>(`${METHODS.agents}/options`, { agent, cwd })).configOptions;
   }
 
   /** Remembered answers, newest first. */

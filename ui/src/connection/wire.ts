@@ -1,7 +1,7 @@
 /** Generated from `crates/wire` by `make generate`: do not edit. */
-import type { SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
+import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
 
-export type { SessionInfo, SessionUpdate };
+export type { SessionConfigOption, SessionInfo, SessionUpdate };
 
 /** What this connection may do. */
 export type Access = {
@@ -86,6 +86,20 @@ export type AgentFiles = {
   files: Array<AgentFile>;
   /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
   complete: boolean;
+};
+
+/** The options that an agent is expected to offer in a new session. */
+export type AgentOptions = {
+  /** As in `session/new`. Empty if the agent was never started here. */
+  configOptions: SessionConfigOption[];
+};
+
+/** Params of `_openagents/agents/options`. */
+export type AgentOptionsQuery = {
+  /** Id of the agent. */
+  agent: string;
+  /** The workspace. */
+  cwd: string;
 };
 
 export type AgentSettings = {
@@ -203,6 +217,9 @@ export type ApprovalOption = {
 };
 
 export type ApprovalSubject = 'action' | 'trust';
+
+/** What an agent asks the user before it acts, with a value of an option. */
+export type Asking = 'plan' | 'ask' | 'edits' | 'auto' | 'bypass';
 
 /** Params of `_openagents/attach`. */
 export type AttachParams = {
@@ -889,6 +906,12 @@ export type OpenListener = { kind: Listener; address: string };
 /** The protocol's kinds of options. `Always` means this and similar requests from now on. */
 export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
 
+/** `_meta.openagents` of a value of a `SessionConfigOption`. */
+export type OptionValueMeta = {
+  /** What the agent asks with it; absent if it does not decide that, or if it is unknown. */
+  asks: Asking | null;
+};
+
 /** What a newcomer wants to know about a project, computed from its files, git and past sessions. */
 export type Overview = {
   /** In the order of [`OverviewTopic`]; topics without facts are left out. */
@@ -1354,7 +1377,7 @@ export type StandingRules = {
   rules: Array<StandingRule>;
 };
 
-/** `_meta.openagents` of what an agent reports: `available_commands_update`, `usage_update`. */
+/** `_meta.openagents` of what an agent reports: `available_commands_update`, `config_option_update`, `usage_update`. */
 export type StateMeta = {
   /** Id of the agent. */
   agent: string;

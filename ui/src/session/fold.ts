@@ -4,6 +4,7 @@ import type {
   Approval,
   Decision,
   PromptMeta,
+  SessionConfigOption,
   SessionUpdate,
   SpeechMeta,
   StateMeta,
@@ -42,6 +43,8 @@ export interface Fold {
   mode: string | null;
   /** The commands that an agent offers. */
   commands: Reported<readonly AvailableCommand[]> | null;
+  /** The options that an agent offers. */
+  options: Reported<readonly SessionConfigOption[]> | null;
   /** How much of the model's context is in use. */
   usage: Reported<Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>> | null;
   /** The number of updates received. */
@@ -73,6 +76,7 @@ export function emptyFold(): Fold {
     title: null,
     mode: null,
     commands: null,
+    options: null,
     usage: null,
     updates: 0,
     seq: 0,
@@ -190,6 +194,9 @@ function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
       return;
     case 'available_commands_update':
       fold.commands = reported(body, body.availableCommands);
+      return;
+    case 'config_option_update':
+      fold.options = reported(body, body.configOptions);
       return;
     case 'usage_update': {
       const { used, size, cost } = body;

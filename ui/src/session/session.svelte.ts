@@ -1,6 +1,13 @@
 import { EXPLORER_MODE } from '../agents/agent-words';
 import { type Update, openagents } from '../connection/protocol';
-import type { Activity, Approval, AttachResult, PromptMeta, QueuedPrompt } from '../connection/wire';
+import type {
+  Activity,
+  Approval,
+  AttachResult,
+  PromptMeta,
+  QueuedPrompt,
+  SessionConfigOption,
+} from '../connection/wire';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from './rows';
@@ -12,6 +19,7 @@ const ASIDE: ReadonlySet<string> = new Set([
   'session_info_update',
   'current_mode_update',
   'available_commands_update',
+  'config_option_update',
   'usage_update',
 ]);
 
@@ -30,6 +38,10 @@ export class Session {
   mode = $state<string>(EXPLORER_MODE);
   /** The commands that an agent offers; null if none reported any. */
   commands = $state.raw<Fold['commands']>(null);
+  /** The options that an agent offers; null if none reported any. */
+  options = $state.raw<Fold['options']>(null);
+  /** A change of an option has been requested and is not answered yet. */
+  setting = $state(false);
   usage = $state.raw<Fold['usage']>(null);
   /** The activity of the answering model; null if none is active. */
   activity = $state.raw<Activity | null>(null);
@@ -144,6 +156,12 @@ export class Session {
   /** The model's activity changed. */
   doing(activity: Activity | null): void {
     this.activity = activity;
+    this.#publish();
+  }
+
+  /** The answer to a change of an option, which comes before the log does. */
+  offered(agent: string, value: readonly SessionConfigOption[]): void {
+    this.#fold.options = { agent, value };
     this.#publish();
   }
 
@@ -312,6 +330,7 @@ export class Session {
     this.rows = fold.rows.slice();
     this.plan = fold.plan;
     this.commands = fold.commands;
+    this.options = fold.options;
     this.usage = fold.usage;
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;

@@ -1,4 +1,4 @@
-import { RequestError, type NewSessionResponse } from '@agentclientprotocol/sdk';
+import { RequestError, type NewSessionResponse, type SetSessionConfigOptionResponse } from '@agentclientprotocol/sdk';
 import { METHODS, type Update } from '../connection/protocol';
 import type {
   ActivityParams,
@@ -217,6 +217,24 @@ export class Sessions {
     }
   }
 
+  /** Sets an option of the agent that answers in a session. Its id begins with that of the agent. */
+  async setOption(session: Session, configId: string, value: string): Promise<void> {
+    session.problem = null;
+    session.setting = true;
+    try {
+      const { configOptions } = await this.#set(session.id, configId, value);
+      session.offered(agentOf(configId), configOptions);
+    } catch (error) {
+      session.problem = asSentence(sentence(error));
+    } finally {
+      session.setting = false;
+    }
+  }
+
+  #set(sessionId: string, configId: string, value: string): Promise<SetSessionConfigOptionResponse> {
+    return this.#link.request('session/set_config_option', { sessionId, configId, value });
+  }
+
   show(id: string | null): void {
     this.problem = null;
     this.open = id === null ? null : this.#listed(id);
@@ -233,13 +251,15 @@ export class Sessions {
     });
   }
 
-  /** Starts a session in a mode with a prompt. Resolves with false if that could not start; `problem` says why. */
-  ask(root: string, text: string, mode: string): Promise<boolean> {
+  /** Starts a session in a mode and with values of options, and sends a prompt. Resolves with false if that could not start; `problem` says why. */
+  ask(root: string, text: string, mode: string, options: Readonly<Record<string, string>>): Promise<boolean> {
     const begin = async (): Promise<string> => {
       const { sessionId } = await this.#link.request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
       if (mode === EXPLORER_MODE) return sessionId;
       try {
         await this.#link.request('session/set_mode', { sessionId, modeId: mode });
+        for (const [id, value] of Object.entries(options))
+          if (agentOf(id) === mode) await this.#set(sessionId, id, value);
       } catch (error) {
         // Nothing was asked in it.
         await this.remove(sessionId).catch(() => undefined);
@@ -395,4 +415,9 @@ export class Sessions {
   #detach(sessionId: string): void {
     void this.#link.request(METHODS.detach, { sessionId }).catch(() => undefined);
   }
+}
+
+/** The agent whose option it is. */
+function agentOf(configId: string): string {
+  return configId.slice(0, configId.indexOf('/'));
 }

@@ -134,7 +134,7 @@ test('older sessions load on demand and stay in the list', async () => {
 /** Regression: an empty session stayed when its agent could not be chosen. */
 test('a session whose agent cannot be chosen is deleted', async () => {
   const { sessions, asked } = listed();
-  const begun = sessions.ask('/w', 'Hello', 'codex');
+  const begun = sessions.ask('/w', 'Hello', 'codex', {});
   asked.at(-1)?.answer({ sessionId: 'new' });
   await settled();
   asked.at(-1)?.refuse(new RequestError(-32602, 'Codex is not installed.'));

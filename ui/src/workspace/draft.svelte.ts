@@ -9,8 +9,14 @@ export class Draft {
   path = $state<string | null>(null);
   /** Goals of an exploration, or the prompt for a model. */
   text = $state('');
+  /** Values of options chosen for the next session, by the option's id. */
+  options = $state.raw<Readonly<Record<string, string>>>({});
   /** The agent chosen last for new sessions. */
   mode = $state<string>(browserStorage.read(KEY) ?? EXPLORER_MODE);
+
+  set(option: string, value: string): void {
+    this.options = { ...this.options, [option]: value };
+  }
 
   choose(mode: string): void {
     this.mode = mode;

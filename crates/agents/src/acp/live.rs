@@ -1,7 +1,7 @@
 //! A running agent with its session: shows its output, answers its requests and ends each turn exactly once.
 
 use super::{
-    config::{AcpCommand, AcpTimeouts},
+    config::{AcpAgentConfig, AcpCommand, AcpTimeouts},
     connection::{Connection, Lines, Next},
     files::Access,
     frame::{self, Incoming, RpcError},
@@ -74,13 +74,12 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn start(
-        name: &str,
+        config: &AcpAgentConfig,
         command: &AcpCommand,
         root: &Path,
-        timeouts: AcpTimeouts,
         groups: &Arc<Groups>,
     ) -> io::Result<Arc<Self>> {
-        let (connection, lines) = Connection::start(name, command, root, groups)?;
+        let (connection, lines) = Connection::start(&config.name, command, root, groups)?;
         let (files, jobs) = mpsc::sync_channel::<Box<dyn FnOnce() + Send>>(QUEUED_FILES);
         let work = move || {
             // A panic in one job must not stop the next.
@@ -90,7 +89,7 @@ impl Live {
         std::thread::Builder::new().name("agent files".to_owned()).spawn(work)?;
         let plain = command.environment.iter().filter(|(name, value)| is_for_commands(name, value));
         let live = Arc::new(Self {
-            name: name.to_owned(),
+            name: config.name.clone(),
             root: root.to_owned(),
             connection,
             terminals: Terminals::new(groups.clone()),
@@ -98,9 +97,9 @@ impl Live {
             files,
             asks: Mutex::default(),
             pending: PendingCommands::default(),
-            timeouts,
+            timeouts: config.timeouts,
             cancelled: AtomicBool::new(false),
-            stage: Mutex::new(Stage::new()),
+            stage: Mutex::new(Stage::new(config.asks)),
         });
         let reading = live.clone();
         std::thread::Builder::new().name("agent".to_owned()).spawn(move || reading.run(lines))?;
@@ -148,7 +147,10 @@ impl Live {
     fn read_frames(self: &Arc<Self>, mut lines: Lines) {
         let mut recorded = Instant::now();
         loop {
-            let due = self.stage.lock().timeline.due();
+            let due = {
+                let stage = self.stage.lock();
+                stage.timeline.due().into_iter().chain(stage.news.due()).min()
+            };
             let left =
                 due.map_or(ACP_TICK, |due| due.saturating_duration_since(Instant::now()).min(ACP_TICK));
             match self.connection.next(&mut lines, left) {
@@ -228,8 +230,12 @@ impl Live {
             if number.is_some() && stage.opened_by == number {
                 (stage.opened_by, stage.opening, stage.replaying) = (None, false, false);
                 stage.idle_since = now;
+                if let Ok(opened) = &result {
+                    self.apply_options(stage, now, opened);
+                }
             }
-            if number.is_some_and(|number| self.handle_reversion(stage, now, number, &result)) {
+            if let Some(set) = number.and_then(|number| stage.sets.remove(&number)) {
+                self.handle_set(stage, now, set, &result);
                 return true;
             }
             if number.is_none() || stage.prompt != number {
@@ -300,7 +306,7 @@ impl Live {
             if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
                 return;
             }
-            self.watch_level(stage, now, &update);
+            self.apply_options(stage, now, &update);
             if let Some(part) = from_wire::state(&update) {
                 stage.news.record(part);
                 return;
@@ -392,6 +398,7 @@ impl Live {
         self.stage(|stage, now| {
             stage.closed = true;
             stage.prompt = None;
+            stage.sets.clear();
             let unfinished = format!("{} exited before this finished", self.name);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
             stage.timeline.close_open(now, &unfinished);

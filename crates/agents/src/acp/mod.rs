@@ -14,6 +14,7 @@ mod from_wire;
 mod frozen;
 mod live;
 mod opening;
+mod options;
 #[cfg(test)]
 mod output_tests;
 mod requests;
@@ -37,10 +38,11 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
     model::{Activity, Availability},
-    update::{AgentMessage, RunState, SessionUpdate, new_id},
+    update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
     workspace::Workspace,
 };
 use opening::{OpenedSession, Opening, Stop};
+pub(crate) use options::SessionOptions;
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
@@ -179,7 +181,7 @@ impl AcpAgent {
         let timeouts = self.config.timeouts;
         let command = (self.config.command)();
         self.warn_of_deletions(&command, root, host);
-        let started = Live::start(&self.config.name, &command, root, timeouts, &self.groups);
+        let started = Live::start(&self.config, &command, root, &self.groups);
         let live = started.map_err(|error| {
             let (name, program) = (&self.config.name, command.program.display());
             Stop::Failed(format!(
@@ -191,7 +193,9 @@ impl AcpAgent {
             live.connection.stop(self.closed_reason());
         }
         let deadline = Instant::now() + timeouts.start;
-        let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
+        let choices = &request.choices;
+        let opening =
+            Opening { config: &self.config, live: &live, host: host.as_ref(), choices, cancel, deadline };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
@@ -287,6 +291,17 @@ impl AgentProvider for AcpAgent {
         };
         host.emit(AgentEvent::Activity(None));
         end_turn(&|event| host.emit(event), state, text)
+    }
+
+    fn set_option(
+        &self,
+        session_id: &str,
+        option: &str,
+        value: &OptionValue,
+    ) -> Result<Option<Vec<SessionOption>>, String> {
+        let slot = self.slots.lock().get(session_id).cloned();
+        let running = slot.and_then(|slot| slot.live.lock().clone().zip(slot.session.lock().clone()));
+        running.map_or(Ok(None), |(live, session)| live.set_option(&session, option, value))
     }
 
     fn close(&self, session_id: &str) {

@@ -5,17 +5,18 @@ use super::{
     connection::Reply,
     frame::RpcError,
     live::Live,
-    stage::{Reversion, Stage},
+    stage::{PendingSet, SetAnswer, SetBy, Stage},
 };
 use crate::{
-    asking::{AskingLevel, LevelSetting, Lowered, Report, Watch},
-    limits::{ACP_CANCEL_CHECK, REVERSIONS},
+    asking::{self, AskingLevel, LevelSetting, Lowered, Watch, named},
+    limits::{ACP_CANCEL_CHECK, REVERSIONS, SET_OPTION},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost},
     model::Activity,
+    update::{AgentPart, OptionChoices, OptionValue, SessionOption, in_setting_order},
 };
 use serde_json::{Value, json};
 use std::{
@@ -34,6 +35,8 @@ pub(super) struct Opening<'a> {
     pub(super) config: &'a AcpAgentConfig,
     pub(super) live: &'a Arc<Live>,
     pub(super) host: &'a dyn AgentHost,
+    /// Values that clients chose.
+    pub(super) choices: &'a OptionChoices,
     pub(super) cancel: &'a CancellationToken,
     pub(super) deadline: Instant,
 }
@@ -54,8 +57,8 @@ impl Opening<'_> {
         let mut lost = None;
         if let Some(id) = known {
             match self.reopen(&answer, &id)? {
-                Ok(output) => {
-                    self.set_level(&id, &output)?;
+                Ok(_) => {
+                    self.set_options(&id)?;
                     return Ok(OpenedSession { session: id, lost });
                 }
                 Err(why) => lost = Some(why),
@@ -72,7 +75,7 @@ impl Opening<'_> {
         };
         self.live.stage(|stage, _| stage.session = Some(id.clone()));
         self.host.remember(&id);
-        self.set_level(&id, &opened)?;
+        self.set_options(&id)?;
         Ok(OpenedSession { session: id, lost })
     }
 
@@ -97,54 +100,80 @@ impl Opening<'_> {
         }
     }
 
-    /// Sets the asking level where the agent does not report that it already asks. `opened` is the response to the
-    /// request that opened the session. Fails if the agent still does not ask, since no prompt may follow.
-    fn set_level(&self, session: &str, opened: &Value) -> Result<(), Stop> {
+    fn set_options(&self, session: &str) -> Result<(), Stop> {
+        self.set_level(session)?;
+        self.set_choices(session)
+    }
+
+    /// Sets the asking level where the agent does not report that it already asks. Fails if the agent still does not
+    /// ask, since no prompt may follow.
+    fn set_level(&self, session: &str) -> Result<(), Stop> {
         let AskingLevel::Settings(settings) = self.config.asks else { return Ok(()) };
-        let (mut watched, mut newest) = (Vec::new(), None::<Value>);
         for setting in settings {
-            let report = newest.as_ref().and_then(|newest| setting.report(newest));
-            let mut report = report.or_else(|| setting.report(opened));
-            let is_offered = report.as_ref().map_or(setting.is_always_offered, |it| it.offers(setting.asks));
-            let is_set =
-                report.as_ref().is_some_and(|report| report.current.as_deref() == Some(setting.asks));
-            if !is_set && !is_offered && setting.is_always_offered {
-                return Err(self.level_error(setting, report.as_ref(), "it does not offer that"));
+            let wanted = OptionValue::Select(setting.asks.to_owned());
+            let option = self.live.stage(|stage, _| stage.options.find(|it| setting.is_for(it)).cloned());
+            let is_offered =
+                option.as_ref().map_or(setting.is_always_offered, |option| option.offers(&wanted));
+            if option.as_ref().is_some_and(|option| option.current() == wanted) {
+                continue;
             }
-            if !is_set && is_offered {
-                let (method, params) = setting.set_request(session, report.as_ref(), setting.asks);
-                let (_, reply) = self.live.connection.call(method, &params);
-                let answer = match self.wait_for_reply(method, &reply)? {
-                    Ok(answer) => answer,
-                    Err(error) if error.wants_login() => return Err(self.refusal(method, &error)),
-                    Err(error) => {
-                        return Err(self.level_error(setting, report.as_ref(), &error.sentence()));
-                    }
-                };
-                report = Some(match setting.report(&answer).map(|now| now.named_as(report.as_ref())) {
-                    Some(now) if now.current.as_deref() != Some(setting.asks) => {
-                        return Err(self.level_error(setting, Some(&now), "it did not change"));
-                    }
-                    Some(now) => {
-                        newest = Some(answer);
-                        now
-                    }
-                    // A response that does not report the setting means that it is set.
-                    None => Report::with(report, setting.asks),
-                });
+            if !is_offered && setting.is_always_offered {
+                return Err(self.level_error(setting, "it does not offer that"));
             }
-            watched.push((setting, report));
+            if !is_offered {
+                continue;
+            }
+            let id = option.map_or_else(|| setting.id.to_owned(), |option| option.id);
+            match self.set(session, &id, &wanted)? {
+                Ok(_) => {}
+                Err(error) if error.wants_login() => return Err(self.refusal("set_config_option", &error)),
+                Err(error) => return Err(self.level_error(setting, &error.sentence())),
+            }
+            let is_set = self.live.stage(|stage, _| {
+                asking::current(setting, &stage.options).is_none_or(|current| current == setting.asks)
+            });
+            if !is_set {
+                return Err(self.level_error(setting, "it did not change"));
+            }
         }
-        self.live.stage(|stage, _| stage.level = Some(Watch::new(watched)));
+        self.live.stage(|stage, _| stage.level = Some(Watch::new(settings, &stage.options)));
         Ok(())
     }
 
-    fn level_error(&self, setting: &LevelSetting, report: Option<&Report>, why: &str) -> Stop {
+    /// Sets the values that clients chose. The agent works without one that it refuses.
+    fn set_choices(&self, session: &str) -> Result<(), Stop> {
+        let options = self.live.stage(|stage, _| stage.options.all());
+        for id in in_setting_order(&options).into_iter().map(|option| &option.id) {
+            let Some(wanted) = self.choices.get(id) else { continue };
+            // Another model may have brought other options.
+            let option = self.live.stage(|stage, _| stage.options.find(|option| option.id == *id).cloned());
+            if option.is_none_or(|option| option.current() == *wanted || !option.offers(wanted)) {
+                continue;
+            }
+            if let Err(error) = self.set(session, id, wanted)? {
+                tracing::warn!(agent = self.config.id, id, error = error.sentence(), "an option was not set");
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&self, session: &str, id: &str, value: &OptionValue) -> Result<SetAnswer, Stop> {
+        let (method, answered) = self.live.request_set(session, id, value);
+        self.wait_for_reply(method, &answered)
+    }
+
+    fn level_error(&self, setting: &LevelSetting, why: &str) -> Stop {
+        let option = self.live.stage(|stage, _| stage.options.find(|it| setting.is_for(it)).cloned());
         let (name, what) = (&self.config.name, setting.word());
-        let named = |value: &str| report.map_or_else(|| value.to_owned(), |report| report.named(value));
-        let (wanted, why) = (named(setting.asks), why.trim_end_matches('.'));
-        let now =
-            report.and_then(|report| report.current.as_deref()).map_or_else(|| "unknown".to_owned(), named);
+        let wanted = match &option {
+            Some(option) => named(Some(option), setting.asks),
+            None => setting.asks.to_owned(),
+        };
+        let now = match option.as_ref().map(|option| option.current()) {
+            Some(OptionValue::Select(current)) => named(option.as_ref(), &current),
+            _ => "unknown".to_owned(),
+        };
+        let why = why.trim_end_matches('.');
         Stop::Failed(format!(
             "{name} would act without asking, so nothing was sent. Its {what} should be {wanted} and is {now}: {why}. Update \
              {name}, or set its {what} to {wanted} in its own settings, then send the prompt again."
@@ -158,6 +187,7 @@ impl Opening<'_> {
             "clientCapabilities": {
                 "fs": {"readTextFile": self.config.reads_files_here, "writeTextFile": true},
                 "terminal": true,
+                "session": {"configOptions": {"boolean": {}}},
             },
         });
         let (_, reply) = self.live.connection.call("initialize", &params);
@@ -193,7 +223,7 @@ impl Opening<'_> {
         self.wait_for_reply(method, &reply)
     }
 
-    fn wait_for_reply(&self, method: &str, reply: &mpsc::Receiver<Reply>) -> Result<Reply, Stop> {
+    fn wait_for_reply<T>(&self, method: &str, reply: &mpsc::Receiver<T>) -> Result<T, Stop> {
         let name = &self.config.name;
         loop {
             match reply.recv_timeout(ACP_CANCEL_CHECK) {
@@ -246,53 +276,107 @@ impl Opening<'_> {
 }
 
 impl Live {
-    /// Reverts a change that makes the agent ask less often than the user chose. `update` is an update, or
-    /// the response to a request that changes the level.
-    pub(super) fn watch_level(&self, stage: &mut Stage, now: Instant, update: &Value) {
+    /// Applies what an update or a response reports about the options. Reverts a change that makes the agent ask less
+    /// often than the user chose.
+    pub(super) fn apply_options(&self, stage: &mut Stage, now: Instant, reply: &Value) {
+        if stage.options.apply(reply) {
+            self.check_options(stage, now);
+        }
+    }
+
+    fn check_options(&self, stage: &mut Stage, now: Instant) {
+        stage.news.record(AgentPart::Options(stage.options.all()));
         let may_change_approval_mode = stage.may_change_approval_mode;
-        let lowered = stage
-            .level
-            .as_mut()
-            .map(|level| level.apply_update(update, may_change_approval_mode))
-            .unwrap_or_default();
+        let lowered = match &mut stage.level {
+            Some(level) => level.check(&stage.options, may_change_approval_mode),
+            None => return,
+        };
         let Some(session) = stage.session.clone() else { return };
-        for Lowered { setting, report, back_to } in lowered {
+        for Lowered { setting, value, back_to } in lowered {
+            let option = stage.options.find(|option| setting.is_for(option));
             let (name, what) = (&self.name, setting.word());
-            let (from, to) =
-                (report.named(report.current.as_deref().unwrap_or_default()), report.named(&back_to));
+            let (from, to) = (named(option, &value), named(option, &back_to));
+            let id = option.map_or(setting.id, |option| &option.id).to_owned();
             let changed = format!("{name} changed its {what} to {from}, which asks for fewer approvals");
             stage.reverted += 1;
             if stage.reverted > REVERSIONS {
                 return self.connection.stop(format!("{changed}, again and again, and was stopped"));
             }
-            let (method, params) = setting.set_request(&session, Some(&report), &back_to);
+            let value = OptionValue::Select(back_to);
+            let (method, params) = stage.options.set_request(&session, &id, &value);
             let number = self.connection.request(method, &params);
-            let why = format!("{changed}, refused to change it back, and was stopped");
-            stage.reversions.insert(number, Reversion { setting, value: back_to.clone(), why });
+            let by = SetBy::Reversion(format!("{changed}, refused to change it back, and was stopped"));
+            stage.sets.insert(number, PendingSet { option: id, value, by });
             stage.timeline.note(now, &format!("*{changed}. It was set back to {to}.*"));
         }
     }
 
-    /// Handles the response to a request that sets the level back. Returns whether it was one.
-    pub(super) fn handle_reversion(
+    /// Requests that an option is set. Returns the method, and where the answer arrives; it never does if the agent
+    /// exits.
+    pub(super) fn request_set(
         &self,
-        stage: &mut Stage,
-        now: Instant,
-        number: u64,
-        answer: &Reply,
-    ) -> bool {
-        let Some(Reversion { setting, value, why }) = stage.reversions.remove(&number) else {
-            return false;
-        };
-        match answer {
-            Ok(answer) => {
-                if let Some(level) = &mut stage.level {
-                    level.has_set(setting, &value);
-                }
-                self.watch_level(stage, now, answer);
-            }
-            Err(_) => self.connection.stop(why),
+        session: &str,
+        id: &str,
+        value: &OptionValue,
+    ) -> (&'static str, mpsc::Receiver<SetAnswer>) {
+        let (answered, answer) = mpsc::channel();
+        let method = self.stage(|stage, _| {
+            // Recorded first, because an agent may report the change before it answers.
+            let option = stage.options.find(|option| option.id == id);
+            let chosen_before =
+                option.zip(stage.level.as_mut()).and_then(|(it, level)| level.choose(it, value));
+            let (method, params) = stage.options.set_request(session, id, value);
+            let number = self.connection.request(method, &params);
+            let by = SetBy::Request { answered, chosen_before };
+            stage.sets.insert(number, PendingSet { option: id.to_owned(), value: value.clone(), by });
+            stage.idle_since = Instant::now();
+            method
+        });
+        (method, answer)
+    }
+
+    /// Sets an option for a client and returns all options; `None` if the agent has exited.
+    pub(super) fn set_option(
+        &self,
+        session: &str,
+        id: &str,
+        value: &OptionValue,
+    ) -> Result<Option<Vec<SessionOption>>, String> {
+        if self.is_gone() {
+            return Ok(None);
         }
-        true
+        let (_, answer) = self.request_set(session, id, value);
+        match answer.recv_timeout(SET_OPTION) {
+            Ok(answer) => answer.map(Some).map_err(|error| format!("{}: {}", self.name, error.sentence())),
+            Err(mpsc::RecvTimeoutError::Disconnected) => Ok(None),
+            Err(mpsc::RecvTimeoutError::Timeout) => {
+                let seconds = SET_OPTION.as_secs();
+                Err(format!("{} did not answer within {seconds} s; try again", self.name))
+            }
+        }
+    }
+
+    /// Handles the response to a request that set an option.
+    pub(super) fn handle_set(&self, stage: &mut Stage, now: Instant, set: PendingSet, answer: &Reply) {
+        let PendingSet { option, value, by } = set;
+        if let Ok(answer) = answer {
+            stage.options.apply_set(&option, &value, answer);
+            self.check_options(stage, now);
+        }
+        match (by, answer) {
+            (SetBy::Reversion(_), Ok(_)) => {}
+            (SetBy::Reversion(why), Err(_)) => self.connection.stop(why),
+            (SetBy::Request { answered, chosen_before }, answer) => {
+                if answer.is_err()
+                    && let Some((option, level)) =
+                        stage.options.find(|it| it.id == option).zip(stage.level.as_mut())
+                {
+                    level.unchoose(option, chosen_before);
+                }
+                stage.news.expedite("options");
+                // The caller may have given up.
+                let _ = answered.send(answer.as_ref().map(|_| stage.options.all()).map_err(Clone::clone));
+            }
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! State shared by the thread that reads an agent and the thread that waits for the end of its turn.
 
-use super::files::Access;
+use super::{files::Access, frame::RpcError, options::SessionOptions};
 use crate::{
-    asking::{LevelSetting, Watch},
-    limits::STATE_INTERVAL,
+    asking::{AskingLevel, Watch},
+    limits::{FIRST_STATE_INTERVAL, STATE_INTERVAL},
     output::Timeline,
 };
 use agent_client_protocol_schema::v1 as wire;
@@ -11,7 +11,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentHost, PromptOutcome},
     model::Activity,
-    update::{AgentPart, RunState},
+    update::{AgentPart, OptionValue, RunState, SessionOption},
 };
 use std::{
     collections::HashMap,
@@ -35,10 +35,12 @@ pub(super) struct Stage {
     /// What the agent reported and the host does not know yet.
     pub(super) news: StateNews,
     pub(super) silence: Silence,
+    pub(super) options: SessionOptions,
     pub(super) level: Option<Watch>,
     /// Since the last prompt, a client has chosen a command or an option after which the agent may ask less.
     pub(super) may_change_approval_mode: bool,
-    pub(super) reversions: HashMap<u64, Reversion>,
+    /// Requests that set an option and are not answered yet.
+    pub(super) sets: HashMap<u64, PendingSet>,
     pub(super) reverted: usize,
     /// The reason shown when the agent wants a login.
     pub(super) login: String,
@@ -55,14 +57,19 @@ pub(super) struct Stage {
 #[derive(Debug, Default)]
 pub(super) struct StateNews {
     waiting: Vec<AgentPart>,
-    /// When each part was last reported, by its name.
-    reported: HashMap<&'static str, Instant>,
+    /// When each part was last reported, and the interval after it, by the part's name.
+    reported: HashMap<&'static str, (Instant, Duration)>,
 }
 
 impl StateNews {
     pub(super) fn record(&mut self, part: AgentPart) {
         self.waiting.retain(|known| known.name() != part.name());
         self.waiting.push(part);
+    }
+
+    /// Makes a part due.
+    pub(super) fn expedite(&mut self, part: &str) {
+        self.reported.remove(part);
     }
 
     /// Makes everything due.
@@ -73,12 +80,26 @@ impl StateNews {
     /// Takes the parts that are due: each one at intervals.
     pub(super) fn take(&mut self, now: Instant) -> Vec<AgentPart> {
         let is_due = |part: &AgentPart| {
-            self.reported.get(part.name()).is_none_or(|last| now >= *last + STATE_INTERVAL)
+            self.reported.get(part.name()).is_none_or(|(last, interval)| now >= *last + *interval)
         };
         let (due, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_due);
         self.waiting = waiting;
-        self.reported.extend(due.iter().map(|part| (part.name(), now)));
+        for part in &due {
+            let last = self.reported.get(part.name()).filter(|(last, _)| now < *last + STATE_INTERVAL);
+            let interval = match (part, last) {
+                (AgentPart::Usage(_), _) => STATE_INTERVAL,
+                (_, Some((_, interval))) => (*interval * 2).min(STATE_INTERVAL),
+                (_, None) => FIRST_STATE_INTERVAL,
+            };
+            self.reported.insert(part.name(), (now, interval));
+        }
         due
+    }
+
+    /// Returns when the next part is due.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let due = |part: &AgentPart| self.reported.get(part.name()).map(|(last, interval)| *last + *interval);
+        self.waiting.iter().filter_map(due).min()
     }
 }
 
@@ -117,12 +138,25 @@ impl Silence {
     }
 }
 
+/// A request that sets an option.
 #[derive(Debug)]
-pub(super) struct Reversion {
-    pub(super) setting: &'static LevelSetting,
-    pub(super) value: String,
-    pub(super) why: String,
+pub(super) struct PendingSet {
+    /// Id of the option.
+    pub(super) option: String,
+    pub(super) value: OptionValue,
+    pub(super) by: SetBy,
 }
+
+#[derive(Debug)]
+pub(super) enum SetBy {
+    /// Us, to set a change of the agent back. The agent is stopped with this reason if it refuses.
+    Reversion(String),
+    /// A client, or us at the start. Receives the agent's answer.
+    Request { answered: mpsc::Sender<SetAnswer>, chosen_before: Option<String> },
+}
+
+/// All options, once one is set.
+pub(super) type SetAnswer = Result<Vec<SessionOption>, RpcError>;
 
 /// The host of the last turn, also used for late updates.
 #[derive(Clone, Default)]
@@ -146,7 +180,7 @@ pub(super) struct Turn {
 }
 
 impl Stage {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(asks: AskingLevel) -> Self {
         Self {
             timeline: Timeline::default(),
             host: Host::default(),
@@ -157,9 +191,10 @@ impl Stage {
             early: Some(Vec::new()),
             news: StateNews::default(),
             silence: Silence { heard: Instant::now(), shown: None, news: None },
+            options: SessionOptions::new(asks),
             level: None,
             may_change_approval_mode: false,
-            reversions: HashMap::new(),
+            sets: HashMap::new(),
             reverted: 0,
             login: String::new(),
             opened_by: None,
@@ -221,5 +256,19 @@ mod tests {
         news.record(usage(7));
         assert_eq!(news.take(begin), [AgentPart::Commands(Vec::new())], "each part has its own interval");
         assert_eq!(news.take(begin), []);
+    }
+
+    #[test]
+    fn options_are_reported_at_once_and_seldom_if_they_change_often() {
+        let (mut news, begin) = (StateNews::default(), Instant::now());
+        let mut reported = Vec::new();
+        for at in 0..20_000_u32 {
+            let now = begin + Duration::from_millis(at.into());
+            if at < 10_000 || at == 19_000 || at == 19_500 {
+                news.record(AgentPart::Options(Vec::new()));
+            }
+            reported.extend(news.take(now).iter().map(|_| at));
+        }
+        assert_eq!(reported, [0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 19_000, 19_500]);
     }
 }

@@ -205,6 +205,7 @@ impl Scene {
             text: text.to_owned(),
             transcript: Conversation::default(),
             resume: None,
+            choices: Default::default(),
             limits: AccessLimits::default(),
             may_change_approval_mode: false,
         }

@@ -2,9 +2,10 @@
 
 use super::host::{Host, Say, Scene, Setup};
 use openagents_agents::acp::LevelSetting;
+use openagents_core::update::Asking;
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
 
-const ASKS: &[LevelSetting] = &[LevelSetting::mode("ask", &["plan"])];
+const ASKS: &[LevelSetting] = &[LevelSetting::mode("ask", &[("plan", Asking::Plan)])];
 
 type Variables = &'static [(&'static str, &'static str)];
 

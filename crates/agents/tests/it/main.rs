@@ -12,6 +12,7 @@ mod host;
 mod hostile;
 mod level;
 mod opening;
+mod options;
 mod replay;
 mod turns;
 mod workspace;

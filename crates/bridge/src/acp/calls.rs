@@ -8,7 +8,8 @@ use super::{
 };
 use crate::{acp::services::Services, markdown};
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionModeState, StopReason,
+    AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionConfigOption, SessionModeState,
+    StopReason,
 };
 use openagents_connection::{
     fault::Fault,
@@ -23,9 +24,9 @@ use openagents_orchestration::explore::PlannerChoice;
 use openagents_remote::devices::{audit_rows::Actor, registry::ConnectionLease};
 use openagents_sessions::{Answerer, Sender, Session, Ticket, TurnEnd, TurnRequest};
 use openagents_wire::{
-    self as wire, AnswerApproval, Command, Decisions, DelegateResult, DeviceCommand, Empty, EndMeta,
-    ExploreParams, ExploreResult, Frames, Html, InspectParams, Method, PastDecision, Planner, Removed, Scope,
-    StandingRules, Watch, methods,
+    self as wire, AgentOptions, AgentOptionsQuery, AnswerApproval, Command, Decisions, DelegateResult,
+    DeviceCommand, Empty, EndMeta, ExploreParams, ExploreResult, Frames, Html, InspectParams, Method,
+    PastDecision, Planner, Removed, Scope, StandingRules, Watch, methods,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -71,6 +72,11 @@ impl Methods {
     pub(super) async fn modes(&self, session: &Session) -> SessionModeState {
         let modes = self.services.turns.modes().await;
         to_wire::modes(&session.mode(), &modes)
+    }
+
+    pub(super) async fn options(&self, session: &Arc<Session>) -> Vec<SessionConfigOption> {
+        let (agent, options) = self.services.turns.session_options(session).await;
+        to_wire::options(&agent, &options)
     }
 
     pub(super) fn by(&self, prompt_id: Option<String>) -> Sender {
@@ -205,6 +211,7 @@ impl Methods {
                 Ok(Answer::Now(json!({})))
             }
             Call::SetMode(request) => self.set_mode(request).await,
+            Call::SetOption(request) => self.set_option(method, request).await,
             Call::Ours(call) => self.run_ours(method, call).await,
         }
     }
@@ -257,6 +264,11 @@ impl Methods {
             }
             Ours::Agent(command) => {
                 Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
+            }
+            Ours::AgentsOptions(AgentOptionsQuery { agent, cwd }) => {
+                let options = turns.options(&agent, &cwd).await;
+                let config_options = to_wire::options(&agent, &options);
+                now::<methods::AgentsOptions>(AgentOptions { config_options })
             }
             Ours::AgentsDecisions(_) => {
                 served(&self.services.agents, method)?;

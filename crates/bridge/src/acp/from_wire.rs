@@ -1,13 +1,15 @@
 //! Parses ACP methods into calls. Ours are in the table of `openagents_wire`.
 
+use super::to_wire;
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
     EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, Meta,
-    NewSessionRequest, PromptRequest, ResumeSessionRequest, SetSessionModeRequest,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionConfigOptionValue,
+    SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use openagents_connection::fault::Fault;
-use openagents_core::{model::PromptOptions, text::fenced};
-use openagents_sessions::{Policy, PromptContent};
+use openagents_core::{model::PromptOptions, text::fenced, update::OptionValue};
+use openagents_sessions::{OptionChange, Policy, PromptContent};
 use openagents_wire::{self as wire, METHODS, PromptParamsMeta, Scope};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -25,6 +27,7 @@ pub(crate) enum Call {
     Prompt(PromptRequest),
     Cancel(CancelNotification),
     SetMode(SetSessionModeRequest),
+    SetOption(SetSessionConfigOptionRequest),
     Ours(wire::Call),
 }
 
@@ -46,6 +49,8 @@ const STANDARD: &[(&str, Scope, Parse)] = &[
     (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(parse(params)?))),
     (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(parse(params)?))),
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(parse(params)?))),
+    // A value after which the agent may ask less needs `Approve`.
+    (ACP.session_set_config_option, Scope::Prompt, |params| Ok(Call::SetOption(parse(params)?))),
 ];
 
 pub(super) fn needed_scope(name: &str) -> Result<Scope, Fault> {
@@ -117,6 +122,26 @@ pub(super) fn prompt_meta(meta: Option<&Meta>) -> Result<PromptParamsMeta, Fault
         }
     }
     Ok(ours)
+}
+
+/// Reads a change of an option, whose id begins with that of its agent.
+pub(super) fn option_change(
+    request: &SetSessionConfigOptionRequest,
+    may_lower: bool,
+) -> Result<OptionChange, Fault> {
+    let id = &*request.config_id.0;
+    let (agent, option) = id.split_once('/').ok_or_else(|| {
+        let id = openagents_core::text::prefix(id, 100);
+        Fault::invalid_params(format!("There is no option {id}."))
+    })?;
+    let value = match &request.value {
+        SessionConfigOptionValue::Boolean { value } => {
+            OptionValue::Select(to_wire::switch(*value).to_owned())
+        }
+        SessionConfigOptionValue::ValueId { value } => OptionValue::Select(value.0.to_string()),
+        _ => return Err(Fault::invalid_params("The value is of an unknown type.")),
+    };
+    Ok(OptionChange { agent: agent.to_owned(), option: option.to_owned(), value, may_lower })
 }
 
 /// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.

@@ -3,13 +3,14 @@
 use super::{
     answer::{Answer, Following, LONG},
     calls::{Methods, now},
-    from_wire::policy,
+    from_wire::{self, policy},
     to_wire,
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
     LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SetSessionModeRequest,
+    ResumeSessionResponse, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
+    SetSessionModeRequest,
 };
 use openagents_connection::{
     fault::Fault,
@@ -19,7 +20,7 @@ use openagents_connection::{
     rpc,
 };
 use openagents_core::trust::AgentFiles;
-use openagents_sessions::{SessionRegistry, TrustedWorkspaces, store};
+use openagents_sessions::{SessionError, SessionRegistry, TrustedWorkspaces, store};
 use openagents_wire::{
     self as wire, AttachParams, AttachResult, NewSessionMeta, Scope, SnapshotMark, TrustResult,
     TrustSnapshot, TrustedWorkspace, methods,
@@ -40,8 +41,10 @@ impl Methods {
             false => self.services.sessions.admit(&request.cwd).await?,
         };
         let session = self.services.sessions.create_with(&cwd, policy(ours.policy)).await?;
-        let result =
-            rpc::value(&NewSessionResponse::new(session.id().clone()).modes(self.modes(&session).await));
+        let response = NewSessionResponse::new(session.id().clone())
+            .modes(self.modes(&session).await)
+            .config_options(self.options(&session).await);
+        let result = rpc::value(&response);
         Ok(Answer::AndFollow(result, Following::from_the_beginning(session)))
     }
 
@@ -79,6 +82,29 @@ impl Methods {
         Ok(Answer::Now(json!({})))
     }
 
+    /// Sets an option of an agent. Returns all options of that agent.
+    pub(super) async fn set_option(
+        &self,
+        method: &str,
+        request: SetSessionConfigOptionRequest,
+    ) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let change = from_wire::option_change(&request, self.lease.pass.may(Scope::Approve))?;
+        let agent = change.agent.clone();
+        let options = match self.services.turns.set_option(&session, change).await {
+            Err(error @ SessionError::Forbidden(_)) => {
+                self.services.devices.refused_call(&self.actor(), method).await;
+                return Err(error.into());
+            }
+            set => set?,
+        };
+        if self.lease.pass.who != Who::Local {
+            self.services.devices.record(&self.actor(), method, &request.config_id.0).await;
+        }
+        let options = to_wire::options(&agent, &options);
+        Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))))
+    }
+
     /// Follows a session. A client that has missed many updates, or claims to have more than exist, gets the folded
     /// log.
     pub(super) async fn attach(&self, request: AttachParams) -> Result<Answer, Fault> {
@@ -110,17 +136,18 @@ impl Methods {
     pub(super) async fn load(&self, request: LoadSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let seq = session.head().seq;
-        Ok(Answer::After(
-            rpc::value(&LoadSessionResponse::new().modes(self.modes(&session).await)),
-            session,
-            seq,
-        ))
+        let response = LoadSessionResponse::new()
+            .modes(self.modes(&session).await)
+            .config_options(self.options(&session).await);
+        Ok(Answer::After(rpc::value(&response), session, seq))
     }
 
     pub(super) async fn resume(&self, request: ResumeSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let from = ReadFrom::Update(session.head().seq);
-        let response = ResumeSessionResponse::new().modes(self.modes(&session).await);
+        let response = ResumeSessionResponse::new()
+            .modes(self.modes(&session).await)
+            .config_options(self.options(&session).await);
         Ok(Answer::AndFollow(rpc::value(&response), Following { session, from, queue: None }))
     }
 

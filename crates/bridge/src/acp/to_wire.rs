@@ -1,22 +1,25 @@
 //! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ContentBlock, ContentChunk, Cost,
-    CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock,
+    ContentChunk, Cost, CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry,
+    PlanEntryPriority, PlanEntryStatus, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelect, SessionConfigSelectGroup, SessionConfigSelectOption, SessionConfigSelectOptions,
+    SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
     SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UnstructuredCommandInput, UsageUpdate,
 };
 use openagents_core::update::{
     AgentMessage, AgentPart, AgentState, AgentThought, Cut, EntryStatus, Location, OfferedCommand,
-    PlanEntry as Entry, PlanSnapshot, SessionUpdate, ToolCall as Call, ToolCallDetails,
-    ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
+    PlanEntry as Entry, PlanSnapshot, SelectValue, SessionOption, SessionUpdate, Setting, ToolCall as Call,
+    ToolCallDetails, ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind,
+    UserMessage,
 };
 use openagents_sessions::{Folded, Listed, Mode, Queued, prune};
 use openagents_transcripts::history::TranscriptImage;
 use openagents_wire::{
-    EntryMeta, ModeMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta, SpeechMeta, StateMeta,
-    TerminalMeta, ToolMeta, UpdateMeta, meta,
+    EntryMeta, ModeMeta, OptionValueMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta,
+    SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -143,6 +146,9 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
                 AgentPart::Commands(commands) => Wire::AvailableCommandsUpdate(
                     AvailableCommandsUpdate::new(commands.iter().map(command).collect()).meta(ours),
                 ),
+                AgentPart::Options(stated) => {
+                    Wire::ConfigOptionUpdate(ConfigOptionUpdate::new(options(agent, stated)).meta(ours))
+                }
                 AgentPart::Usage(usage) => {
                     let cost = usage.cost.as_ref().map(|cost| Cost::new(cost.amount, cost.currency.clone()));
                     Wire::UsageUpdate(UsageUpdate::new(usage.used, usage.size).cost(cost).meta(ours))
@@ -157,6 +163,54 @@ fn command(command: &OfferedCommand) -> AvailableCommand {
         |hint: &String| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.clone()));
     AvailableCommand::new(command.name.clone(), command.description.clone())
         .input(command.hint.as_ref().map(input))
+}
+
+/// Returns an agent's options. Their ids begin with that of the agent, since a session has those of several.
+pub(crate) fn options(agent: &str, options: &[SessionOption]) -> Vec<SessionConfigOption> {
+    let option = |option: &SessionOption| {
+        let kind = match &option.setting {
+            Setting::Select { current, values } => {
+                SessionConfigKind::Select(SessionConfigSelect::new(current.clone(), select_options(values)))
+            }
+            // Not as a boolean, which clients have to support.
+            Setting::Boolean { current } => {
+                let value = |value: bool| {
+                    SessionConfigSelectOption::new(switch(value), if value { "On" } else { "Off" })
+                };
+                let values = SessionConfigSelectOptions::Ungrouped(vec![value(true), value(false)]);
+                SessionConfigKind::Select(SessionConfigSelect::new(switch(*current), values))
+            }
+        };
+        let category: Option<SessionConfigOptionCategory> =
+            option.category.clone().and_then(|category| serde_json::from_value(category.into()).ok());
+        SessionConfigOption::new(format!("{agent}/{}", option.id), option.name.clone(), kind)
+            .description(option.description.clone())
+            .category(category)
+    };
+    options.iter().map(option).collect()
+}
+
+/// Returns the value on the wire of an option that can only be on or off.
+pub(super) fn switch(value: bool) -> &'static str {
+    if value { "on" } else { "off" }
+}
+
+fn select_options(values: &[SelectValue]) -> SessionConfigSelectOptions {
+    let value = |value: &SelectValue| {
+        SessionConfigSelectOption::new(value.value.clone(), value.name.clone())
+            .description(value.description.clone())
+            .meta(some_meta(&OptionValueMeta { asks: value.asks }))
+    };
+    if values.iter().all(|value| value.group.is_none()) {
+        return SessionConfigSelectOptions::Ungrouped(values.iter().map(value).collect());
+    }
+    let groups =
+        values.chunk_by(|one, other| one.group == other.group).enumerate().map(|(number, members)| {
+            let name = members[0].group.clone().unwrap_or_default();
+            let members = members.iter().map(value).collect();
+            SessionConfigSelectGroup::new(number.to_string(), name, members)
+        });
+    SessionConfigSelectOptions::Grouped(groups.collect())
 }
 
 fn chunk(text: &str) -> ContentChunk {

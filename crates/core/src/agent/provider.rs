@@ -5,7 +5,10 @@ use crate::{
     CancellationToken,
     approval::Approvals,
     model::{Activity, Availability, LanguageModel, Usage},
-    update::{AgentMessage, AgentPart, RunState, SessionUpdate, ToolCallStatus, ToolCallUpdate},
+    update::{
+        AgentMessage, AgentPart, OptionChoices, OptionValue, RunState, SessionOption, SessionUpdate,
+        ToolCallStatus, ToolCallUpdate,
+    },
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -64,6 +67,18 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         cancel: &CancellationToken,
     ) -> PromptOutcome;
 
+    /// Sets an option of a session and returns all options, which the host gets too. `None` if nothing runs for the
+    /// session: the option is then set at the next start, by [`AgentRequest::choices`]. Blocks for up to 10 s; an error is
+    /// a sentence.
+    fn set_option(
+        &self,
+        _session_id: &str,
+        _option: &str,
+        _value: &OptionValue,
+    ) -> Result<Option<Vec<SessionOption>>, String> {
+        Ok(None)
+    }
+
     /// Stops everything that it keeps running for a session. Returns immediately.
     fn close(&self, session_id: &str);
 
@@ -82,6 +97,8 @@ pub struct AgentRequest {
     pub transcript: Conversation,
     /// The agent's own id for this session, from an earlier turn.
     pub resume: Option<String>,
+    /// Values to set when the agent starts. Those that it no longer offers are skipped.
+    pub choices: OptionChoices,
     /// Limits of its file access through us.
     pub limits: AccessLimits,
     /// A command in the prompt may change when the agent asks: the user wrote it and is allowed to do so.

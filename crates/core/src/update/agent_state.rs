@@ -1,5 +1,6 @@
 //! What an agent reports about its session beside the conversation.
 
+use super::session_option::SessionOption;
 use serde::{Deserialize, Serialize};
 
 /// A part of an agent's state in a session. Only the newest of each part counts.
@@ -16,6 +17,8 @@ pub struct AgentState {
 pub enum AgentPart {
     /// All commands that the agent offers.
     Commands(Vec<OfferedCommand>),
+    /// All settings of the session that the agent offers.
+    Options(Vec<SessionOption>),
     /// How much of the model's context is in use.
     Usage(ContextUsage),
 }
@@ -55,6 +58,7 @@ impl AgentPart {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Commands(_) => "commands",
+            Self::Options(_) => "options",
             Self::Usage(_) => "usage",
         }
     }
@@ -75,6 +79,10 @@ mod tests {
                 AgentPart::Commands(vec![command]),
                 json!({"kind": "agent_state", "agent": "codex", "part": "commands",
                     "value": [{"name": "init", "description": "Sets up"}]}),
+            ),
+            (
+                AgentPart::Options(Vec::new()),
+                json!({"kind": "agent_state", "agent": "codex", "part": "options", "value": []}),
             ),
             (
                 AgentPart::Usage(ContextUsage { used: 128, size: 0, cost: Some(cost) }),

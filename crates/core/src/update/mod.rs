@@ -9,6 +9,7 @@ mod finding;
 #[cfg(test)]
 mod old_logs_tests;
 mod overview;
+mod session_option;
 mod summary;
 mod tool_call;
 
@@ -17,6 +18,9 @@ pub use decision::{Decision, Inline, Target};
 pub use finding::{Finding, FindingKind, Findings, Place};
 pub use overview::{
     CodeMap, FactPlace, MapEdge, MapNode, Overview, OverviewBlock, OverviewFact, OverviewTopic,
+};
+pub use session_option::{
+    Asking, OptionChoices, OptionValue, SelectValue, SessionOption, Setting, in_setting_order,
 };
 pub use summary::{Evidence, IntentSource, RecentWork, Summary};
 pub use tool_call::{

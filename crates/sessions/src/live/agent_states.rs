@@ -1,7 +1,7 @@
 //! What the agents of a session report beside the conversation, so that the log ends with what holds now.
 
 use crate::modes::DEFAULT_MODE;
-use openagents_core::update::{AgentPart, AgentState};
+use openagents_core::update::{AgentPart, AgentState, SessionOption};
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
@@ -29,14 +29,25 @@ impl AgentStates {
         (mode == DEFAULT_MODE || mode == state.agent).then(|| self.log(state)).flatten()
     }
 
-    /// Returns the entry after a change of the mode: the commands of the agent that answers now, instead of another's.
-    pub(super) fn switch_to(&mut self, mode: &str) -> Option<AgentState> {
-        let nothing = AgentPart::Commands(Vec::new());
-        let name = nothing.name();
-        let last = self.logged.get(name)?.part.clone();
-        let part = self.known.get(&(mode.to_owned(), name)).cloned().unwrap_or_else(|| nothing.clone());
-        let changes = part != nothing || last != nothing;
-        changes.then(|| self.log(AgentState { agent: mode.to_owned(), part })).flatten()
+    /// Returns the entries after a change of the mode: what the agent that answers now offers, instead of another's.
+    pub(super) fn switch_to(&mut self, mode: &str) -> Vec<AgentState> {
+        let nothing = [AgentPart::Commands(Vec::new()), AgentPart::Options(Vec::new())];
+        let entry = |nothing: AgentPart| {
+            let name = nothing.name();
+            let known = self.known.get(&(mode.to_owned(), name)).cloned();
+            let part = known.unwrap_or_else(|| nothing.clone());
+            let changes = part != nothing || self.logged.get(name).is_some_and(|last| last.part != nothing);
+            changes.then(|| self.log(AgentState { agent: mode.to_owned(), part })).flatten()
+        };
+        nothing.into_iter().filter_map(entry).collect()
+    }
+
+    /// Returns the options that an agent has reported here.
+    pub(super) fn options(&self, agent: &str) -> Option<&[SessionOption]> {
+        match self.known.get(&(agent.to_owned(), "options"))? {
+            AgentPart::Options(options) => Some(options),
+            _ => None,
+        }
     }
 
     fn know(&mut self, state: &AgentState) {
@@ -64,21 +75,21 @@ mod tests {
     #[test]
     fn log_ends_with_commands_of_chosen_agent() {
         let mut states = AgentStates::default();
-        assert_eq!(states.switch_to("codex"), None, "nothing to take back");
+        assert_eq!(states.switch_to("codex"), [], "nothing to take back");
         let codex = commands("codex", &["init"]);
         assert_eq!(states.report(codex.clone(), "codex"), Some(codex.clone()));
         assert_eq!(states.report(codex.clone(), "codex"), None, "the same again");
-        assert_eq!(states.switch_to("claude-code"), Some(commands("claude-code", &[])));
-        assert_eq!(states.switch_to(DEFAULT_MODE), None, "there are none in the log");
+        assert_eq!(states.switch_to("claude-code"), [commands("claude-code", &[])]);
+        assert_eq!(states.switch_to(DEFAULT_MODE), [], "there are none in the log");
         // Reported too late.
         let newer = commands("codex", &["init", "review"]);
         assert_eq!(states.report(newer.clone(), "claude-code"), None);
-        assert_eq!(states.switch_to("codex"), Some(newer.clone()));
-        assert_eq!(states.switch_to("codex"), None);
+        assert_eq!(states.switch_to("codex"), std::slice::from_ref(&newer));
+        assert_eq!(states.switch_to("codex"), []);
 
         let mut states = AgentStates::from_log([codex, newer.clone()]);
         assert_eq!(states.report(newer, "codex"), None, "after a restart");
-        assert_eq!(states.switch_to("claude-code"), Some(commands("claude-code", &[])));
+        assert_eq!(states.switch_to("claude-code"), [commands("claude-code", &[])]);
     }
 
     #[test]
@@ -87,6 +98,6 @@ mod tests {
         let part = AgentPart::Usage(ContextUsage { used: 1, size: 2, cost: None });
         let usage = AgentState { agent: "codex".to_owned(), part };
         assert_eq!(states.report(usage.clone(), DEFAULT_MODE), Some(usage));
-        assert_eq!(states.switch_to("codex"), None);
+        assert_eq!(states.switch_to("codex"), []);
     }
 }

@@ -19,7 +19,7 @@ use openagents_core::{
     agent::{AccessLimits, Conversation},
     approval::{Approval, ApprovalOutcome, ApprovalState},
     model::Activity,
-    update::{AgentState, ModeChange, SessionUpdate, Title},
+    update::{AgentState, ModeChange, SessionOption, SessionUpdate, Title},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
@@ -193,7 +193,7 @@ impl Session {
         let before = std::mem::replace(&mut self.lock().mode, mode.into());
         let change = SessionUpdate::Mode(ModeChange { mode_id: mode.to_owned() });
         self.append_and_wait(change).inspect_err(|_| self.lock().mode = before)?;
-        self.append_state(|states| states.switch_to(mode));
+        self.append_states(|states| states.switch_to(mode));
         Ok(())
     }
 
@@ -384,22 +384,32 @@ impl Session {
 
     /// Appends a part of an agent's state if the log does not end with it.
     pub(crate) fn report(self: &Arc<Self>, state: AgentState) {
-        self.append_state(|states| states.report(state, &self.mode()));
+        self.append_states(|states| states.report(state, &self.mode()).into_iter().collect());
     }
 
-    fn append_state(self: &Arc<Self>, change: impl FnOnce(&mut AgentStates) -> Option<AgentState>) {
-        // Held until the entry is queued, so that the log has the order of the reports.
+    /// Returns the options that an agent has reported here; `None` if it has not. Blocks.
+    pub(crate) fn offered_options(&self, agent: &str) -> Option<Vec<SessionOption>> {
         let mut states = self.agent_states.lock();
-        let states = states.get_or_insert_with(|| {
+        self.known_states(&mut states).options(agent).map(<[_]>::to_vec)
+    }
+
+    fn append_states(self: &Arc<Self>, change: impl FnOnce(&mut AgentStates) -> Vec<AgentState>) {
+        // Held until the entries are queued, so that the log has the order of the reports.
+        let mut states = self.agent_states.lock();
+        let entries = change(self.known_states(&mut states));
+        if !entries.is_empty() {
+            self.append(entries.into_iter().map(SessionUpdate::AgentState).collect());
+        }
+    }
+
+    fn known_states<'a>(&self, states: &'a mut Option<AgentStates>) -> &'a mut AgentStates {
+        states.get_or_insert_with(|| {
             let logged = self.store.agent_states(&self.id).unwrap_or_else(|error| {
                 tracing::warn!(%error, "could not read what the agents reported");
                 Vec::new()
             });
             AgentStates::from_log(logged)
-        });
-        if let Some(state) = change(states) {
-            self.append(vec![SessionUpdate::AgentState(state)]);
-        }
+        })
     }
 
     /// Stops accepting turns. Returns false if one is running or waiting.

@@ -3,6 +3,7 @@
 //! One thread writes, in groups; readers have their own connections. An update gets its number only once it is on
 //! disk, so that everything shown to a client can be shown again.
 
+mod agent_memory;
 mod approvals;
 mod error;
 mod handle;

@@ -159,13 +159,34 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
 
 /// Version of the schema and of the kinds of updates, in `PRAGMA user_version`. What is older than [`UPGRADES`] is moved
 /// aside.
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 /// What makes the next version of an older one.
-const UPGRADES: [(u32, &str); 2] = [
+const UPGRADES: [(u32, &str); 3] = [
     (10, "ALTER TABLE sessions DROP COLUMN tracks_work;"),
     // Version 12 has updates of the kind `agent_state`, which readers of version 11 do not know.
     (11, ""),
+    (12, AGENT_OPTIONS),
 ];
+
+/// Options of agents, and the values chosen for them: in a session, and last in a workspace (or anywhere, if `cwd` is
+/// empty).
+const AGENT_OPTIONS: &str = "
+    CREATE TABLE agent_options (
+        agent_id TEXT PRIMARY KEY NOT NULL,
+        options_json TEXT NOT NULL
+    ) STRICT;
+    CREATE TABLE agent_choices (
+        agent_id TEXT NOT NULL,
+        cwd TEXT NOT NULL,
+        choices_json TEXT NOT NULL,
+        PRIMARY KEY (agent_id, cwd)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE session_choices (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        agent_id TEXT NOT NULL,
+        choices_json TEXT NOT NULL,
+        PRIMARY KEY (session_id, agent_id)
+    ) STRICT;";
 
 const TABLES: &str = "
     CREATE TABLE sessions (
@@ -245,6 +266,7 @@ fn migrate(connection: &mut Connection, version: u32, tables: &str) -> rusqlite:
     let transaction = connection.transaction()?;
     if version == 0 {
         transaction.execute_batch(TABLES)?;
+        transaction.execute_batch(AGENT_OPTIONS)?;
         transaction.execute_batch(tables)?;
     }
     for (_, upgrade) in UPGRADES.iter().filter(|(from, _)| version != 0 && *from >= version) {

@@ -44,7 +44,7 @@ const ANSWERING: usize = 64;
 /// Maximum number of sessions with a running or waiting turn; more are refused, which bounds memory.
 const BUSY_SESSIONS: usize = 256;
 
-/// Maximum number of mode changes in a session that counts as unprompted, so that one page of its log is enough to
+/// Maximum number of changes of the mode and the options in a session that counts as unprompted, so that one page of its log is enough to
 /// decide.
 const MODE_CHANGES: usize = 64;
 
@@ -387,7 +387,9 @@ impl StartTurn for TurnExecutor {
 
 fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
     let log = store.updates_after(id, 0, MODE_CHANGES + 1)?;
-    Ok(log.len() <= MODE_CHANGES && log.iter().all(|row| matches!(row.update, SessionUpdate::Mode(_))))
+    let is_choice =
+        |update: &SessionUpdate| matches!(update, SessionUpdate::Mode(_) | SessionUpdate::AgentState(_));
+    Ok(log.len() <= MODE_CHANGES && log.iter().all(|row| is_choice(&row.update)))
 }
 
 /// Routes a prompt, and records the decision in the session. Blocks.

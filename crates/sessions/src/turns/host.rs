@@ -193,6 +193,11 @@ impl AgentHost for Host {
     }
 
     fn report(&self, part: AgentPart) {
+        if let AgentPart::Options(options) = &part
+            && let Err(error) = self.sessions.store().keep_agent_options(&self.agent_id, options)
+        {
+            tracing::warn!(%error, "could not store an agent's options");
+        }
         self.session.report(AgentState { agent: self.agent_id.clone(), part });
     }
 

@@ -6,6 +6,7 @@ mod context;
 mod delegate;
 mod executor;
 mod host;
+mod options;
 mod own_question;
 mod run;
 mod runner;
@@ -13,4 +14,5 @@ mod trust;
 
 pub use approve::Answerer;
 pub use executor::TurnExecutor;
+pub use options::OptionChange;
 pub use runner::{Explore, Providers};

@@ -4,7 +4,7 @@ use super::{
     context::{CARD_TITLE, TurnContext, ask_for_agent, reader, refusal, show, transcript, transcript_for},
     delegate,
     host::Host,
-    own_question,
+    options, own_question,
     runner::Responder,
     trust,
 };
@@ -148,10 +148,10 @@ pub(crate) fn answer(
         false => Ok(who),
     });
     match who {
-        Ok(Responder::Model(model, options)) => {
+        Ok(Responder::Model(model, settings)) => {
             let reader = reader(session, model.as_ref());
-            let options = prompt.options.applied_to(options);
-            let agent = agent_loop(turns, session, reader, &prompt.root, (model, options));
+            let settings = prompt.options.applied_to(settings);
+            let agent = agent_loop(turns, session, reader, &prompt.root, (model, settings));
             let transcript = transcript_for(reader, &prompt.provider, session, cancel);
             let (root, PromptContent { text, words, .. }) = (prompt.root.clone(), prompt.content.clone());
             let delegated = session.parent().is_some();
@@ -169,6 +169,7 @@ pub(crate) fn answer(
                 tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
                 None
             });
+            let choices = options::choices(turns, session, agent.id(), resume.is_none());
             let request = AgentRequest {
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
@@ -176,6 +177,7 @@ pub(crate) fn answer(
                 // Hosted agents keep their own history; models take the branch above.
                 transcript: Conversation::default(),
                 resume,
+                choices,
                 limits: session.limits().clone(),
                 may_change_approval_mode: prompt.content.may_change_approval_mode,
             };

@@ -1,0 +1,147 @@
+//! What is kept about the options of agents: the last ones that an agent offered, and the values that the user chose.
+
+use super::{error::StoreError, handle::Store};
+use openagents_core::update::{OptionChoices, OptionValue, SessionOption};
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
+use serde::{Serialize, de::DeserializeOwned};
+use std::path::Path;
+
+/// The row of an agent's choices that counts in every workspace.
+const ANYWHERE: &str = "";
+
+impl Store {
+    /// Returns the options that an agent offered last, in any session. Blocks.
+    pub(crate) fn agent_options(&self, agent: &str) -> Result<Vec<SessionOption>, StoreError> {
+        let sql = "SELECT options_json FROM agent_options WHERE agent_id = ?1";
+        Ok(self.query(|connection| read(connection, sql, [agent]))?.unwrap_or_default())
+    }
+
+    /// Stores the options that an agent offers. Blocks.
+    pub(crate) fn keep_agent_options(
+        &self,
+        agent: &str,
+        options: &[SessionOption],
+    ) -> Result<(), StoreError> {
+        let (agent, json) = (agent.to_owned(), json(&options)?);
+        self.write(move |transaction, _| {
+            let sql = "INSERT OR REPLACE INTO agent_options VALUES (?1, ?2)";
+            transaction.prepare_cached(sql)?.execute(params![agent, json]).map(drop)
+        })
+    }
+
+    /// Returns the values that the user last chose for an agent: those in a workspace before those elsewhere. Blocks.
+    pub(crate) fn agent_choices(&self, agent: &str, cwd: &Path) -> Result<OptionChoices, StoreError> {
+        let sql = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
+        let cwd = cwd.to_string_lossy();
+        self.query(|connection| {
+            let mut choices: OptionChoices = read(connection, sql, [agent, ANYWHERE])?.unwrap_or_default();
+            choices.extend(read::<OptionChoices>(connection, sql, [agent, &*cwd])?.unwrap_or_default());
+            Ok(choices)
+        })
+    }
+
+    /// Stores a value that the user chose for an agent, in a workspace and elsewhere. Blocks.
+    pub(crate) fn keep_agent_choice(
+        &self,
+        agent: &str,
+        cwd: &Path,
+        (option, value): (&str, &OptionValue),
+    ) -> Result<(), StoreError> {
+        let (agent, cwd) = (agent.to_owned(), cwd.to_string_lossy().into_owned());
+        let (option, value) = (option.to_owned(), value.clone());
+        self.write(move |transaction, _| {
+            for cwd in [ANYWHERE, &cwd] {
+                let sql = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
+                let mut choices: OptionChoices = read(transaction, sql, [&agent, cwd])?.unwrap_or_default();
+                choices.insert(option.clone(), value.clone());
+                let json = serde_json::to_string(&choices).unwrap_or_default();
+                transaction
+                    .prepare_cached("INSERT OR REPLACE INTO agent_choices VALUES (?1, ?2, ?3)")?
+                    .execute(params![agent, cwd, json])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the values that were chosen for an agent in a session; `None` if none were ever stored. Blocks.
+    pub(crate) fn session_choices(
+        &self,
+        session_id: &str,
+        agent: &str,
+    ) -> Result<Option<OptionChoices>, StoreError> {
+        let sql = "SELECT choices_json FROM session_choices WHERE session_id = ?1 AND agent_id = ?2";
+        self.query(|connection| read(connection, sql, [session_id, agent]))
+    }
+
+    /// Stores the values that were chosen for an agent in a session. Blocks.
+    pub(crate) fn set_session_choices(
+        &self,
+        session_id: &str,
+        agent: &str,
+        choices: &OptionChoices,
+    ) -> Result<(), StoreError> {
+        let (session_id, agent, json) = (session_id.to_owned(), agent.to_owned(), json(choices)?);
+        self.write(move |transaction, _| {
+            let sql = "INSERT OR REPLACE INTO session_choices VALUES (?1, ?2, ?3)";
+            transaction.prepare_cached(sql)?.execute(params![session_id, agent, json]).map(drop)
+        })
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|error| StoreError::Sqlite(error.to_string()))
+}
+
+/// Reads the JSON of the only row. What an older version cannot read counts as absent.
+fn read<T: DeserializeOwned>(
+    connection: &Connection,
+    sql: &str,
+    params: impl Params,
+) -> rusqlite::Result<Option<T>> {
+    let json: Option<String> =
+        connection.prepare_cached(sql)?.query_row(params, |row| row.get(0)).optional()?;
+    Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewSession;
+
+    fn select(value: &str) -> OptionValue {
+        OptionValue::Select(value.to_owned())
+    }
+
+    #[test]
+    fn choices_in_a_workspace_come_before_those_elsewhere() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), "").unwrap();
+        let (one, two) = (Path::new("/one"), Path::new("/two"));
+        assert_eq!(store.agent_choices("codex", one).unwrap(), OptionChoices::new());
+        store.keep_agent_choice("codex", one, ("model", &select("a"))).unwrap();
+        store.keep_agent_choice("codex", two, ("model", &select("b"))).unwrap();
+        store.keep_agent_choice("codex", two, ("fast", &OptionValue::Switch(true))).unwrap();
+        let model = |cwd| store.agent_choices("codex", cwd).unwrap().remove("model");
+        assert_eq!(
+            [model(one), model(two), model(Path::new("/three"))],
+            ["a", "b", "b"].map(|it| Some(select(it)))
+        );
+        assert_eq!(store.agent_choices("codex", one).unwrap()["fast"], OptionValue::Switch(true));
+        assert_eq!(store.agent_choices("gemini", one).unwrap(), OptionChoices::new());
+    }
+
+    #[test]
+    fn session_keeps_its_choices_until_it_is_deleted() {
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(home.path(), "").unwrap();
+        let new = NewSession { id: "s".to_owned(), cwd: "/projects/demo".into(), mode: "codex".to_owned() };
+        store.create_session(new).unwrap();
+        assert_eq!(store.session_choices("s", "codex").unwrap(), None);
+        let choices = OptionChoices::from([("mode".to_owned(), select("auto"))]);
+        store.set_session_choices("s", "codex", &choices).unwrap();
+        assert_eq!(store.session_choices("s", "codex").unwrap(), Some(choices));
+        assert_eq!(store.session_choices("s", "gemini").unwrap(), None);
+        store.delete_sessions(vec!["s".to_owned()]).unwrap();
+        assert_eq!(store.session_choices("s", "codex").unwrap(), None);
+    }
+}
