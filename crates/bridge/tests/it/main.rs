@@ -24,6 +24,7 @@ mod ios_ask;
 mod kill;
 mod lan;
 mod models;
+mod options;
 mod queue;
 mod remote;
 mod support;
