@@ -167,3 +167,20 @@ test('500 models are searched, and strange names are shown as they are', async (
   await page.getByText('Nothing found.').waitFor();
   await tab.close();
 });
+
+test('the list of values fits on a phone', async () => {
+  const tab = await open({ size: 'phone', theme: 'light' });
+  const { page, played } = tab;
+  report(played, offered());
+  for (const name of ['Model', 'Mode']) {
+    await picker(tab, name).click();
+    const values = page.getByRole('listbox', { name });
+    await values.waitFor();
+    await tab.shoot(`options-${name.toLowerCase()}-list`);
+    const { x, y, width, height } = await values.boundingBox();
+    assert.ok(x >= 0 && y >= 0 && x + width <= 390 && y + height <= 844, `${name}: ${x} ${y} ${width} ${height}`);
+    await page.keyboard.press('Escape');
+    await values.waitFor({ state: 'detached' });
+  }
+  await tab.close();
+});
