@@ -244,7 +244,7 @@ async fn window_stops_remotely_approved_delegate() -> anyhow::Result<()> {
     let answer = json!({"sessionId": session, "approvalId": approval["id"], "optionId": allow});
     phone.request("_openagents/approvals/answer", answer).await?;
 
-    desktop.until("who answered", &shows("main", "Approved on Phone")).await?;
+    desktop.until("who answered", &shows("main", "Allowed on Phone")).await?;
     desktop.until("its next file", &shows("[data-delegate]", "tide.md")).await?;
     // The row shows the file before it is written.
     let written = || {
@@ -321,7 +321,7 @@ async fn window_approves_only_fully_shown_command() -> anyhow::Result<()> {
     let made = project.path().join("made.txt");
     assert!(!made.exists(), "it runs after the answer");
     page.execute(&format!("{allow}.click()"), Vec::new()).await?;
-    desktop.until("the outcome", &shows("main", "Approved on")).await?;
+    desktop.until("the outcome", &shows("main", "Allowed on")).await?;
     desktop.until("the end of the command", &shows("main", "exit 0 signal null")).await?;
     assert!(made.exists());
     desktop.close(home.path()).await

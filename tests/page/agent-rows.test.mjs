@@ -251,7 +251,7 @@ test('a button that moves while pressed is clicked unless the pointer is dragged
     [await allow.elementHandle(), before.y],
   );
   await page.mouse.up();
-  await page.locator('[data-approval="approval-run"]').getByText('Approved on Browser').waitFor();
+  await page.locator('[data-approval="approval-run"]').getByText('Allowed on Browser').waitFor();
   assert.equal(answers(), 1, 'the first press was dragged away');
   await tab.close();
 });
@@ -324,7 +324,7 @@ test('delegated work is a card: live, with its questions, then the brief next to
     return answered;
   };
   await card.getByRole('button', { name: 'Allow', exact: true }).click();
-  await card.getByText('Approved on Browser').waitFor();
+  await card.getByText('Allowed on Browser').waitFor();
   await card.getByText(/^working/).waitFor();
   await card.getByRole('button', { name: 'Stop', exact: true }).click();
   assert.ok(played.sent.some(({ method, params }) => method === 'session/cancel' && params.sessionId === 'child-1'));

@@ -48,7 +48,7 @@ test('a file is edited after an approval on a phone, and every page shows it', a
   await two.shoot('approval-sheet-small');
   await sheet(two.page).getByRole('button', { name: 'Yes', exact: true }).click();
   await sheet(two.page).waitFor({ state: 'hidden' });
-  await one.page.getByText('Approved on My phone').waitFor();
+  await one.page.getByText('Allowed on My phone').waitFor();
   await one.page.getByText('I wrote notes.md.').waitFor();
   assert.equal(await pending(one.page).count(), 0);
   assert.equal(await written('notes.md'), 'made by fake-agent\n');
@@ -103,7 +103,7 @@ test('the sheet shows the command, and exactly that runs', async () => {
     .getByRole('navigation', { name: 'Sessions' })
     .getByRole('button', { name: /run echo/ })
     .click();
-  await one.page.getByText('Approved on Third phone').waitFor();
+  await one.page.getByText('Allowed on Third phone').waitFor();
   await one.page.locator('[data-terminal]').getByText('made on a phone').first().waitFor();
   await one.close();
   await two.close();
@@ -175,7 +175,7 @@ test('"always" runs exactly this command without asking, until it is revoked in 
   await page.locator('[data-terminal]').getByText('standing').first().waitFor();
   await tab.atRest();
   await stage.prompt(tab, runs);
-  await page.getByText('Approved on Browser, “Always run exactly this in this session”').nth(1).waitFor();
+  await page.getByText('Allowed on Browser, “Always run exactly this in this session”').nth(1).waitFor();
   await tab.atRest();
   // Another argument is another command.
   await stage.prompt(tab, '[[run echo other]]');
@@ -225,7 +225,7 @@ test('the first of two simultaneous answers counts, and the other device shows i
   const outcomes = await Promise.all(
     [one, two].map(({ page }) => page.locator('[data-approval-state=answered] .outcome').innerText()),
   );
-  const [first] = outcomes.map((words) => /(Approved|Denied) on Browser/.exec(words)?.[1]);
+  const [first] = outcomes.map((words) => /(Allowed|Denied) on Browser/.exec(words)?.[1]);
   for (const words of outcomes) assert.match(words, new RegExp(`${first} on Browser`));
   await one.close();
   await two.close();
@@ -266,7 +266,7 @@ test('after a server crash an answer is still accepted, and the agent continues 
   const gone = page.locator('[data-approval-state=withdrawn]');
   await gone.getByRole('button', { name: 'Yes', exact: true }).click();
   const answered = page.locator('[data-approval-state=answered]');
-  await answered.getByText('Approved on Browser').waitFor();
+  await answered.getByText('Allowed on Browser').waitFor();
   await page.getByText('You said:', { exact: false }).waitFor();
   await tab.atRest();
   assert.equal(await answered.getByRole('button', { name: 'Resume' }).count(), 0);

@@ -57,7 +57,7 @@ test('delegated work is shown on two pages, approved on one, and its change is n
   await tab.shootAll('delegate-real-done');
   await card.getByRole('button', { name: /^Activity/ }).click();
   await card.getByRole('list', { name: 'Activity of Fake' }).getByText('All done here.').waitFor();
-  await card.getByText('Approved on Browser').waitFor();
+  await card.getByText('Allowed on Browser').waitFor();
 
   await card.getByRole('button', { name: 'Open', exact: true }).click();
   await tab.page.locator('.message', { hasText: 'All done here.' }).waitFor();

@@ -60,6 +60,11 @@ pub(crate) const OPTION_WORDS: usize = 512;
 pub(crate) const OPTIONS_BYTES: usize = 256 << 10;
 /// Time for an agent to answer a request that sets an option.
 pub(crate) const SET_OPTION: Duration = Duration::from_secs(10);
+/// Maximum number of fields of a question and of choices of one, and maximum bytes of its schema and of an address.
+pub(crate) const FORM_FIELDS: usize = 50;
+pub(crate) const FORM_CHOICES: usize = 200;
+pub(crate) const FORM_BYTES: usize = 64 << 10;
+pub(crate) const URL_BYTES: usize = 4 << 10;
 pub(crate) const PERMISSION_OPTIONS: usize = 16;
 /// Times that a changed approval mode is reverted within one process before the agent is stopped.
 pub(crate) const REVERSIONS: usize = 3;

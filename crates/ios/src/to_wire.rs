@@ -43,6 +43,7 @@ pub(super) fn waiting_for(subject: ApprovalSubject) -> Value {
     let what = match subject {
         ApprovalSubject::Action => "approval",
         ApprovalSubject::Trust => "trust",
+        ApprovalSubject::Question => "an answer",
     };
     chunk(Role::Agent, &format!("Waiting for {what} on {}", pass::computer_name()))
 }

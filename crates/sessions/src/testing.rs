@@ -177,6 +177,7 @@ pub fn every_update() -> Vec<SessionUpdate> {
                 by: "Phone".to_owned(),
                 at: 7,
                 message: None,
+                content: None,
             },
         ),
         edit(),

@@ -51,6 +51,7 @@ impl Declarations {
         all.visit::<Meta<UpdateMeta>>();
         all.visit::<PromptMeta>();
         all.visit::<OptionValueMeta>();
+        all.visit::<openagents_core::approval::Form>();
         all.visit::<StateMeta>();
         all.visit::<SpeechMeta>();
         all.visit::<PlanMeta>();

@@ -3,7 +3,7 @@
 use crate::meta::{Meta, Policy, UpdateMeta};
 use agent_client_protocol_schema::v1::{SessionInfo, SessionUpdate};
 use openagents_core::{
-    approval::{Approval, ApprovalCommand},
+    approval::{Approval, ApprovalCommand, FormAnswers},
     model::Activity,
 };
 use serde::{Deserialize, Serialize};
@@ -287,6 +287,10 @@ pub struct AnswerApproval {
     /// A message to the agent, sent with a denial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The answers to a form, if the option does not deny.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "Record<string, unknown> | undefined")]
+    pub content: Option<FormAnswers>,
 }
 
 /// Params of `_openagents/approvals/resume`.

@@ -4,7 +4,7 @@ use crate::agent::Busy;
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, AgentRequest},
-    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalSubject, OptionKind},
     update::{
         AgentMessage, AgentThought, Cut, EntryStatus, PlanEntry, PlanSnapshot, RunState, SessionUpdate,
         ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent,
@@ -265,6 +265,7 @@ impl<'a> Turn<'a> {
         self.busy.ledger.says(self.session, number, Kind::Ask);
         let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
         let request = ApprovalRequest {
+            subject: ApprovalSubject::Action,
             call_id: call_id(call),
             agent: "Busy".to_owned(),
             title: sentence(number),

@@ -13,6 +13,7 @@
 //! | `[[edit-or-end PATH]]` | the same; a rejection ends the turn as `cancelled`, as Codex does |
 //! | `[[ask TITLE]]` | a permission for a call that was never announced |
 //! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; sends the id of the chosen one |
+//! | `[[form]]`, `[[open URL]]` | asks the user with a form, or to open an address; sends the response |
 //! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself and reports it; sends its mode |
 //! | `[[capability NAME]]` | sends whether the client offers `readTextFile`, `writeTextFile` |
 //! | `[[silence]]` | a turn without output |

@@ -94,6 +94,21 @@ impl Run<'_> {
                 let answer = self.options(rest);
                 self.say(&format!("The answer is {answer}."));
             }
+            "form" => {
+                let schema = json!({"type": "object", "required": ["db"], "properties": {
+                    "db": {"type": "string", "title": "Database", "enum": ["SQLite", "Postgres"]},
+                    "note": {"type": "string", "title": "Note"},
+                }});
+                let params = json!({"mode": "form", "message": "Which database?", "requestedSchema": schema});
+                let answer = self.peer.ask("elicitation/create", params);
+                self.say(&answer["result"].to_string());
+            }
+            "open" => {
+                let params =
+                    json!({"mode": "url", "elicitationId": "1", "message": "Log in there", "url": rest});
+                let answer = self.peer.ask("elicitation/create", params);
+                self.say(&answer["result"].to_string());
+            }
             "silence" => self.said = true,
             "mode" => {
                 self.peer.set_mode(rest);

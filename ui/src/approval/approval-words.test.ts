@@ -31,12 +31,12 @@ const approval = (more: Partial<Approval>): Approval =>
 
 test.each<[Partial<Approval>, string]>([
   [{}, ''],
-  [{ state: 'answered', optionId: 'once', by: 'Phone' }, 'Approved on Phone'],
-  [{ state: 'answered', optionId: 'always', by: 'Phone' }, 'Approved on Phone, “Always”'],
+  [{ state: 'answered', optionId: 'once', by: 'Phone' }, 'Allowed on Phone'],
+  [{ state: 'answered', optionId: 'always', by: 'Phone' }, 'Allowed on Phone, “Always”'],
   [{ state: 'answered', optionId: 'never', by: 'Desktop' }, 'Denied on Desktop'],
   [{ state: 'answered', optionId: 'never', by: 'Desktop', message: 'Use make' }, 'Denied on Desktop: “Use make”'],
   [{ state: 'answered', optionId: 'gone', by: 'Desktop' }, 'Answered on Desktop'],
-  [{ state: 'answered', optionId: 'once', by: '' }, 'Approved on another device'],
+  [{ state: 'answered', optionId: 'once', by: '' }, 'Allowed on another device'],
   [{ state: 'expired' }, 'Not answered before the turn ended.'],
   [{ state: 'withdrawn' }, 'Codex exited before you answered.'],
 ])('%j', (more, words) => expect(outcomeWords(approval(more))).toBe(words));
@@ -49,7 +49,7 @@ const ODD: ApprovalOption[] = [
 
 test.each<[string, string]>([
   ['noon', 'Answered on Phone, “Allow until noon”'],
-  ['b', 'Approved on Phone, “Bravo”'],
+  ['b', 'Allowed on Phone, “Bravo”'],
 ])('the outcome names what was chosen from several: %s', (optionId, words) =>
   expect(outcomeWords(approval({ options: ODD, state: 'answered', optionId, by: 'Phone' }))).toBe(words),
 );

@@ -30,18 +30,18 @@ export function answeredWords(approval: Approval): string {
   return approval.state === 'answered' ? `Answered on ${approval.by || 'another device'}` : outcomeWords(approval);
 }
 
-/** The outcome: `Approved on Phone`. Empty while it is pending. */
+/** The outcome: `Allowed on Phone`. Empty while it is pending. */
 export function outcomeWords(approval: Approval): string {
   switch (approval.state) {
     case 'pending':
       return '';
     case 'answered': {
       if (approval.subject === 'trust') return trustOutcome(approval);
+      if (approval.subject === 'question') return questionOutcome(approval);
       const option = approval.options.find(({ id }) => id === approval.optionId);
       const card = workCard(approval);
       if (card !== null && option !== undefined) return `${option.name}, chosen on ${approval.by || 'another device'}`;
-      const done =
-        option === undefined || option.kind === 'other' ? 'Answered' : allows(option) ? 'Approved' : 'Denied';
+      const done = option === undefined || option.kind === 'other' ? 'Answered' : allows(option) ? 'Allowed' : 'Denied';
       const isOne =
         option !== undefined &&
         option.kind.endsWith('once') &&
@@ -55,6 +55,20 @@ export function outcomeWords(approval: Approval): string {
     case 'withdrawn':
       return `${approval.agent} exited before you answered.`;
   }
+}
+
+/** What the user answered, or that they declined. */
+function questionOutcome(approval: Extract<Approval, { state: 'answered' }>): string {
+  const { options, optionId, by, content } = approval;
+  const option = options.find(({ id }) => id === optionId);
+  const where = `on ${by || 'another device'}`;
+  if (option !== undefined && !allows(option)) return `Declined ${where}`;
+  const given = Object.values(content ?? {})
+    .flat()
+    .map(String);
+  return given.length === 0
+    ? `Answered ${where}`
+    : `Answered ${where}: ${given.map((answer) => `“${plain(answer)}”`).join(', ')}`;
 }
 
 /** Whether the agent states more than a title. Only then can the same question be recognised later. */

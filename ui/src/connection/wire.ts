@@ -153,6 +153,8 @@ export type AnswerApproval = {
   optionId: string;
   /** A message to the agent, sent with a denial. */
   message?: string;
+  /** The answers to a form, if the option does not deny. */
+  content?: Record<string, unknown> | undefined;
 };
 
 /** An approval as it is stored and shown. */
@@ -191,6 +193,8 @@ export type Approval = {
       at: number;
       /** Message to the agent, sent with a denial. */
       message?: string;
+      /** The answers to a form. */
+      content?: Record<string, unknown> | undefined;
     }
   | { state: 'expired' }
   | { state: 'withdrawn' }
@@ -216,7 +220,7 @@ export type ApprovalOption = {
   kind: OptionKind;
 };
 
-export type ApprovalSubject = 'action' | 'trust';
+export type ApprovalSubject = 'action' | 'trust' | 'question';
 
 /** What an agent asks the user before it acts, with a value of an option. */
 export type Asking = 'plan' | 'ask' | 'edits' | 'auto' | 'bypass';
@@ -539,6 +543,47 @@ export type Findings = {
   /** Part of an exploration; omitted by clients that show only its final message. */
   in_exploration?: boolean;
 };
+
+/** The raw input of an approval whose subject is [`Question`](super::ApprovalSubject::Question). */
+export type Form = {
+  /** What the agent says above the form; may have several lines. */
+  message: string;
+  /** In the agent's order. */
+  fields: Array<FormField>;
+  /** Address that the user is asked to open, instead of fields: `https`, or `http` on this computer. */
+  url?: string;
+};
+
+export type FormChoice = {
+  value: string;
+  /** One line. */
+  title: string;
+  description?: string;
+};
+
+export type FormField = {
+  /** Its key in the answer. */
+  name: string;
+  /** One line. */
+  title: string;
+  description?: string;
+  required?: boolean;
+  /** Its name sounds like a password or a key. */
+  secret?: boolean;
+} & (
+  | { type: 'text'; default?: string }
+  | {
+      type: 'number';
+      /** Without a fraction. */
+      integer: boolean;
+      minimum?: number;
+      maximum?: number;
+      default?: number;
+    }
+  | { type: 'boolean'; default: boolean }
+  | { type: 'choice'; choices: Array<FormChoice>; default?: string }
+  | { type: 'choices'; choices: Array<FormChoice>; default: Array<string> }
+);
 
 export type Frame = {
   /** 1, 2, 3 … since the bridge started. */

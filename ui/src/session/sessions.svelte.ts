@@ -310,8 +310,15 @@ export class Sessions {
   }
 
   /** Answers an agent's question. Resolves with its state: another device may have been first. */
-  answer(sessionId: string, approvalId: string, optionId: string, message?: string): Promise<Approval> {
-    return this.#link.request<Approval>(`${METHODS.approvals}/answer`, { sessionId, approvalId, optionId, message });
+  answer(
+    sessionId: string,
+    approvalId: string,
+    optionId: string,
+    message?: string,
+    content?: Record<string, unknown>,
+  ): Promise<Approval> {
+    const answer = { sessionId, approvalId, optionId, message, content };
+    return this.#link.request<Approval>(`${METHODS.approvals}/answer`, answer);
   }
 
   /** Resumes an agent that exited, so that it asks again. */

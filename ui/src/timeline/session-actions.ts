@@ -17,7 +17,13 @@ interface SessionActions {
   agentName(id: string): string;
   isLocal(id: string): boolean;
   /** Resolves with the approval's state, since another device may have answered first. */
-  answer(sessionId: string, approvalId: string, optionId: string, message?: string): Promise<Approval>;
+  answer(
+    sessionId: string,
+    approvalId: string,
+    optionId: string,
+    message?: string,
+    content?: Record<string, unknown>,
+  ): Promise<Approval>;
   resume(sessionId: string, approvalId: string): Promise<void>;
   stop(sessionId: string): void;
   show(sessionId: string): void;

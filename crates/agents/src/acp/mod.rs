@@ -17,6 +17,7 @@ mod opening;
 mod options;
 #[cfg(test)]
 mod output_tests;
+mod questions;
 mod requests;
 mod stage;
 mod terminals;

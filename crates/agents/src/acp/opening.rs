@@ -188,6 +188,7 @@ impl Opening<'_> {
                 "fs": {"readTextFile": self.config.reads_files_here, "writeTextFile": true},
                 "terminal": true,
                 "session": {"configOptions": {"boolean": {}}},
+                "elicitation": {"form": {}, "url": {}},
             },
         });
         let (_, reply) = self.live.connection.call("initialize", &params);

@@ -6,14 +6,21 @@ use super::{
     from_wire::{self, lowers, options},
     frozen::{self, Frozen, Void},
     live::Live,
+    questions,
     stage::Stage,
 };
-use crate::limits::{CALL_PIECES, PENDING_REQUESTS};
+use crate::{
+    limits::{CALL_PIECES, PENDING_REQUESTS},
+    output::{CallNews, CallStatus, one_line},
+};
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
     agent::AgentHost,
-    approval::{ApprovalCommand, ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    approval::{
+        ApprovalCommand, ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalSubject, Form,
+        FormAnswers, OptionKind,
+    },
     update::{ToolCallDetails, ToolContent, ToolKind, new_id},
     visible::shell_word,
 };
@@ -29,6 +36,24 @@ const ENDED: &str = "the turn has ended";
 
 type Answer = Result<Value, RpcError>;
 
+fn question_options(form: &Form) -> Vec<ApprovalOption> {
+    let option =
+        |id: &str, name: &str, kind| ApprovalOption { id: id.to_owned(), name: name.to_owned(), kind };
+    let accept = if form.url.is_some() { "Open in browser" } else { "Answer" };
+    vec![
+        option("accept", accept, OptionKind::AllowOnce),
+        option("decline", "Decline", OptionKind::RejectOnce),
+    ]
+}
+
+struct Chosen {
+    option: ApprovalOption,
+    /// The user's message to the agent.
+    message: Option<String>,
+    /// The answers to a form.
+    content: Option<FormAnswers>,
+}
+
 struct ApprovalContext {
     host: Arc<dyn AgentHost>,
     until: CancellationToken,
@@ -39,6 +64,7 @@ impl Live {
     pub(super) fn handle_request(self: &Arc<Self>, id: Value, method: &str, params: Value) {
         let answer = match method {
             "session/request_permission" => return self.ask_permission(id, params),
+            "elicitation/create" => return self.ask_question(id, &params),
             "terminal/create" => match self.stage(|stage, _| self.approval_context(stage, &id)) {
                 Ok(context) => {
                     return self.run_blocking(id, move |live| live.create_terminal(&context, params));
@@ -131,20 +157,19 @@ impl Live {
         }
     }
 
-    /// Asks for approval. Returns the chosen option and the user's message to the agent; `None` if there was no
-    /// answer. The request is withdrawn once `until` is cancelled.
+    /// Asks for approval, or for answers. `None` if there was no answer. The request is withdrawn once `until` is cancelled.
     fn ask(
         &self,
         context: &ApprovalContext,
         until: &CancellationToken,
         request: ApprovalRequest,
-    ) -> Option<(ApprovalOption, Option<String>)> {
+    ) -> Option<Chosen> {
         if until.is_cancelled() {
             return None;
         }
         let options = request.options.clone();
         match context.host.ask(request, until) {
-            ApprovalOutcome::Selected { option_id, message } if !until.is_cancelled() => {
+            ApprovalOutcome::Selected { option_id, message, content } if !until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
                 if chosen.kind.denies() {
                     self.stage(|stage, _| {
@@ -153,7 +178,7 @@ impl Live {
                         }
                     });
                 }
-                Some((chosen, message))
+                Some(Chosen { option: chosen, message, content })
             }
             _ => None,
         }
@@ -182,7 +207,7 @@ impl Live {
         match asked {
             Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
                 let chosen = approval.and_then(|approval| live.ask(&context, &context.until, approval));
-                let Some((option, message)) = chosen else { return cancelled() };
+                let Some(Chosen { option, message, .. }) = chosen else { return cancelled() };
                 live.stage(|stage, _| {
                     stage.may_change_approval_mode |= lowers(&option);
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
@@ -193,6 +218,62 @@ impl Live {
                     }
                 });
                 Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}}))
+            }),
+            Ok(None) => self.connection.respond(&id, cancelled()),
+            Err(error) => self.connection.respond(&id, Err(error)),
+        }
+    }
+
+    /// Asks the user what the agent wants to know.
+    fn ask_question(self: &Arc<Self>, id: Value, params: &Value) {
+        let cancelled = || Ok(json!({"action": "cancel"}));
+        let asked = self.stage(|stage, now| {
+            if stage.turn.is_none() {
+                return Ok(None);
+            }
+            let form = match questions::form(params) {
+                Ok(form) => form,
+                Err(why) => {
+                    let note = format!("*{} asked something that can't be shown here: {why}.*", self.name);
+                    stage.timeline.note(now, &note);
+                    return Ok(None);
+                }
+            };
+            let context = self.approval_context(stage, &id)?;
+            let title = one_line(&form.message).unwrap_or_else(|| "A question".to_owned());
+            // A question without a call gets a row of its own.
+            let theirs = params["toolCallId"].as_str().map(str::to_owned);
+            let is_own = theirs.is_none();
+            let call = theirs.unwrap_or_else(|| format!("question-{}", new_id()));
+            let details =
+                ToolCallDetails { title: is_own.then(|| title.clone()), ..ToolCallDetails::default() };
+            let news = CallNews { id: call.clone(), details, ..CallNews::default() };
+            let request = stage.timeline.call_to_allow(now, news).map(|call_id| ApprovalRequest {
+                subject: ApprovalSubject::Question,
+                call_id,
+                agent: self.name.clone(),
+                title,
+                raw_input: serde_json::to_value(&form).ok(),
+                command: None,
+                cut: false,
+                options: question_options(&form),
+            });
+            Ok(Some((context, request, is_own.then_some(call), form.url.is_none())))
+        });
+        match asked {
+            Ok(Some((context, request, own_call, has_fields))) => self.run_blocking(id, move |live| {
+                let chosen = request.and_then(|request| live.ask(&context, &context.until, request));
+                let status = chosen.as_ref().map_or(CallStatus::Failed, |_| CallStatus::Completed);
+                if let Some(id) = own_call {
+                    let news = CallNews { id, status: Some(status), ..CallNews::default() };
+                    live.stage(|stage, now| drop(stage.timeline.call(now, news, false)));
+                }
+                match chosen {
+                    Some(Chosen { option, .. }) if option.kind.denies() => Ok(json!({"action": "decline"})),
+                    Some(_) if !has_fields => Ok(json!({"action": "accept"})),
+                    Some(Chosen { content, .. }) => Ok(json!({"action": "accept", "content": content})),
+                    None => cancelled(),
+                }
             }),
             Ok(None) => self.connection.respond(&id, cancelled()),
             Err(error) => self.connection.respond(&id, Err(error)),
@@ -227,6 +308,7 @@ impl Live {
             stated
         });
         Some(ApprovalRequest {
+            subject: ApprovalSubject::Action,
             call_id,
             agent: self.name.clone(),
             title,
@@ -310,6 +392,7 @@ impl Live {
         }
         options.push(option("reject_once", "Deny", OptionKind::RejectOnce));
         let request = ApprovalRequest {
+            subject: ApprovalSubject::Action,
             call_id,
             agent: self.name.clone(),
             title: frozen.title(),
@@ -325,8 +408,12 @@ impl Live {
             return Err(RpcError::refused(why));
         }
         match answer {
-            Some((ApprovalOption { kind: OptionKind::AllowOnce | OptionKind::AllowAlways, .. }, _)) => Ok(()),
-            Some((_, Some(message))) => {
+            Some(Chosen { option, .. })
+                if matches!(option.kind, OptionKind::AllowOnce | OptionKind::AllowAlways) =>
+            {
+                Ok(())
+            }
+            Some(Chosen { message: Some(message), .. }) => {
                 Err(RpcError::refused(format!("{} was not allowed: {message}", frozen.shown)))
             }
             Some(_) => Err(RpcError::refused(format!("{} was not allowed", frozen.shown))),

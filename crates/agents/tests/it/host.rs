@@ -26,6 +26,8 @@ pub(crate) enum Say {
     /// Denies, with a message for the agent.
     Denial(&'static str),
     Id(String),
+    /// Answers a question.
+    Answers(serde_json::Value),
     /// Waits until the request is withdrawn.
     Nothing,
     /// Writes a file while the request is open, then approves.
@@ -81,7 +83,7 @@ impl Approvals for Host {
         let options = request.options.clone();
         self.asked.lock().unwrap().push(request);
         self.changed.notify_all();
-        let mut message = None;
+        let (mut message, mut content) = (None, None);
         let chosen = match say {
             Say::Denial(words) => {
                 message = Some(words.to_owned());
@@ -89,6 +91,10 @@ impl Approvals for Host {
             }
             Say::Kind(kind) => options.into_iter().find(|option| option.kind == kind),
             Say::Id(id) => options.into_iter().find(|option| option.id == id),
+            Say::Answers(answers) => {
+                content = answers.as_object().cloned();
+                options.into_iter().find(|option| option.id == "accept")
+            }
             Say::Rewriting(path, text) => {
                 std::fs::write(path, text).unwrap();
                 options.into_iter().find(|option| option.kind == OptionKind::AllowOnce)
@@ -105,6 +111,7 @@ impl Approvals for Host {
         chosen.map_or(ApprovalOutcome::Cancelled, |option| ApprovalOutcome::Selected {
             option_id: option.id,
             message,
+            content: content.take(),
         })
     }
 }

@@ -13,6 +13,7 @@ mod hostile;
 mod level;
 mod opening;
 mod options;
+mod questions;
 mod replay;
 mod turns;
 mod workspace;

@@ -77,7 +77,8 @@ impl PermissionRequests {
             }
             !is_over
         });
-        for approval in pending {
+        // A permission request has no form.
+        for approval in pending.iter().filter(|approval| approval.subject != ApprovalSubject::Question) {
             // A client that also follows the delegate gets one request.
             if asked.contains_key(&approval.id) {
                 continue;
@@ -100,7 +101,8 @@ impl PermissionRequests {
             Ok(RequestPermissionOutcome::Selected(selected)) => {
                 request.open = false;
                 let option_id = selected.option_id.0.to_string();
-                let answer = AnswerApproval { session_id, approval_id: id, option_id, message: None };
+                let answer =
+                    AnswerApproval { session_id, approval_id: id, option_id, message: None, content: None };
                 Some(PermissionAnswer::Chosen(answer))
             }
             Ok(RequestPermissionOutcome::Cancelled) => {

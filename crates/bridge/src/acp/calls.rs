@@ -22,7 +22,7 @@ use openagents_connection::{
 use openagents_core::{approval::Approval, update::RunState};
 use openagents_orchestration::explore::PlannerChoice;
 use openagents_remote::devices::{audit_rows::Actor, registry::ConnectionLease};
-use openagents_sessions::{Answerer, Sender, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{Answerer, GivenAnswer, Sender, Session, Ticket, TurnEnd, TurnRequest};
 use openagents_wire::{
     self as wire, AgentOptions, AgentOptionsQuery, AnswerApproval, Command, Decisions, DelegateResult,
     DeviceCommand, Empty, EndMeta, ExploreParams, ExploreResult, Frames, Html, InspectParams, Method,
@@ -149,12 +149,13 @@ impl Methods {
     }
 
     async fn answer_approval(&self, answer: AnswerApproval) -> Result<Approval, Fault> {
-        let AnswerApproval { session_id, approval_id, option_id, message } = answer;
+        let AnswerApproval { session_id, approval_id, option_id, message, content } = answer;
         let client = self.peer.client();
         let by = if client.is_empty() { "a client without a name" } else { &*client };
         let is_here = self.lease.pass.who == Who::Local;
         let answerer = Answerer { by, connection: &self.peer.id, is_here };
-        let answer = (option_id.as_str(), message.as_deref());
+        let (message, content) = (message.as_deref(), content.as_ref());
+        let answer = GivenAnswer { option_id: &option_id, message, content };
         let approval = self.services.turns.answer(&session_id, &approval_id, answer, answerer).await?;
         if self.lease.pass.who != Who::Local {
             let detail = format!("{option_id}: {}", approval.shown());

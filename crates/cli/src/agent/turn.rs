@@ -93,6 +93,7 @@ impl Turn {
             approval_id: approval.id.clone(),
             option_id: option.to_owned(),
             message: None,
+            content: None,
         };
         self.bridge.ask(methods::ApprovalsAnswer::NAME, &answer).await?;
         Ok(())

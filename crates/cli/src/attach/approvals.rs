@@ -6,7 +6,7 @@ use crate::{
 };
 use anstyle::{AnsiColor, Effects, Style};
 use openagents_core::approval::{
-    Approval, ApprovalCommand, ApprovalState, FrozenCommand, OptionKind, SHOWN_COMMAND,
+    Approval, ApprovalCommand, ApprovalState, ApprovalSubject, FrozenCommand, OptionKind, SHOWN_COMMAND,
 };
 use openagents_wire::AnswerApproval;
 
@@ -98,6 +98,7 @@ impl Approvals {
             approval_id: approval.clone(),
             option_id: option.clone(),
             message,
+            content: None,
         }))
     }
 }
@@ -106,6 +107,14 @@ impl Approvals {
 fn question(approval: &Approval) -> (Vec<String>, bool) {
     if trust::is_about_trust(approval) {
         return (trust::question(approval), true);
+    }
+    if approval.subject == ApprovalSubject::Question {
+        let agent = printable(&approval.agent);
+        let asks = format!("{ASKS}{agent} has a question:{ASKS:#} {}", printable(&approval.title));
+        return (
+            vec![asks, format!("  {FAINT}answer it in the window or on a paired phone{FAINT:#}")],
+            false,
+        );
     }
     let mut lines =
         vec![format!("{ASKS}{} asks:{ASKS:#} {}", printable(&approval.agent), printable(&approval.title))];
@@ -258,7 +267,13 @@ mod tests {
         assert_eq!(second.last().unwrap(), "  4  Reject  \u{1b}[2m(4: and a message)\u{1b}[0m");
         let expected = |id: &str| {
             let (session_id, approval_id) = ("s".to_owned(), id.to_owned());
-            Some(Ok(AnswerApproval { session_id, approval_id, option_id: "r".to_owned(), message: None }))
+            Some(Ok(AnswerApproval {
+                session_id,
+                approval_id,
+                option_id: "r".to_owned(),
+                message: None,
+                content: None,
+            }))
         };
         assert_eq!(approvals.answer("s", "2"), expected("1"));
         let report = approvals.answer("s", "2: use make: it is here").unwrap().unwrap();

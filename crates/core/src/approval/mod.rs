@@ -1,8 +1,10 @@
 //! Approvals. An approval outlives the connection and the process that requested it; the first answer counts.
 
 mod command;
+mod form;
 
 pub use command::{ApprovalCommand, ContentDigest, FrozenCommand, SHOWN_COMMAND};
+pub use form::{FieldKind, Form, FormAnswers, FormChoice, FormField};
 
 use crate::{CancellationToken, visible::escaped};
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use ts_rs::TS;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
+    pub subject: ApprovalSubject,
     /// Id of the tool call; an unknown call is announced first.
     pub call_id: String,
     /// Display name of the agent.
@@ -109,6 +112,8 @@ pub enum ApprovalSubject {
     /// The first start of an agent in a workspace. The raw input is a `TrustQuestion`. Only a client on this computer
     /// may answer.
     Trust,
+    /// The agent asks the user for answers. The raw input is a `Form`. An option that does not deny needs the answers.
+    Question,
 }
 
 impl Approval {
@@ -150,6 +155,10 @@ pub enum ApprovalState {
         /// Message to the agent, sent with a denial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
+        /// The answers to a form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[ts(type = "Record<string, unknown> | undefined")]
+        content: Option<FormAnswers>,
     },
     /// The turn ended or was cancelled before an answer.
     Expired,
@@ -166,6 +175,8 @@ pub enum ApprovalOutcome {
         option_id: String,
         /// The user's message to the agent.
         message: Option<String>,
+        /// The answers to a form.
+        content: Option<FormAnswers>,
     },
     /// The turn was cancelled, or no client can be asked.
     Cancelled,

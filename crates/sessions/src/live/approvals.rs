@@ -27,16 +27,9 @@ pub(crate) struct Question {
 
 impl Question {
     pub(crate) fn new(request: ApprovalRequest, agent_id: &str) -> Self {
-        Self::about(ApprovalSubject::Action, request, agent_id)
-    }
-
-    pub(crate) fn trust(request: ApprovalRequest, agent_id: &str) -> Self {
-        Self::about(ApprovalSubject::Trust, request, agent_id)
-    }
-
-    fn about(subject: ApprovalSubject, request: ApprovalRequest, agent_id: &str) -> Self {
-        let (hash, is_whole) = (hash(subject, &request), request.is_whole());
-        let ApprovalRequest { call_id, agent, title, raw_input, command, cut, mut options } = request;
+        let (hash, is_whole) = (hash(&request), request.is_whole());
+        let ApprovalRequest { subject, call_id, agent, title, raw_input, command, cut, mut options } =
+            request;
         let (raw_input, raw_input_cut) = match raw_input {
             Some(input) if prune::size(&input) > RAW_INPUT => {
                 let (input, cut) = prune::to_fit(&input, RAW_INPUT);
@@ -180,12 +173,13 @@ fn give_up(session: &Arc<Session>, id: &str, state: ApprovalState) -> Result<App
 }
 
 fn selected(state: &ApprovalState) -> Option<ApprovalOutcome> {
-    let ApprovalState::Answered { option_id, message, .. } = state else { return None };
-    Some(ApprovalOutcome::Selected { option_id: option_id.clone(), message: message.clone() })
+    let ApprovalState::Answered { option_id, message, content, .. } = state else { return None };
+    let (option_id, message, content) = (option_id.clone(), message.clone(), content.clone());
+    Some(ApprovalOutcome::Selected { option_id, message, content })
 }
 
 /// Returns a hash of the question that is independent of the order of JSON members.
-fn hash(subject: ApprovalSubject, request: &ApprovalRequest) -> String {
+fn hash(request: &ApprovalRequest) -> String {
     let mut question = json!({
         "agent": request.agent,
         "title": request.title,
@@ -193,8 +187,8 @@ fn hash(subject: ApprovalSubject, request: &ApprovalRequest) -> String {
         "command": request.command,
     });
     // Keeps the answer to an agent's identical question from counting as trust.
-    if subject != ApprovalSubject::Action {
-        question["subject"] = json!(subject);
+    if request.subject != ApprovalSubject::Action {
+        question["subject"] = json!(request.subject);
     }
     question.sort_all_objects();
     let digest = Sha256::digest(question.to_string());
@@ -208,11 +202,12 @@ mod tests {
     use openagents_core::approval::{ApprovalCommand, ApprovalOption, FrozenCommand};
 
     fn hash_of(request: &ApprovalRequest) -> String {
-        hash(ApprovalSubject::Action, request)
+        hash(request)
     }
 
     fn asks(raw_input: Value) -> ApprovalRequest {
         ApprovalRequest {
+            subject: ApprovalSubject::Action,
             call_id: "c".to_owned(),
             agent: "Codex".to_owned(),
             title: "Edit a.rs".to_owned(),
@@ -240,7 +235,8 @@ mod tests {
         ] {
             assert_ne!(hash_of(&different), hash_of(&asks(json!({"a": 1}))), "{different:?}");
         }
-        assert_ne!(hash(ApprovalSubject::Trust, &asks(json!({"a": 1}))), hash_of(&asks(json!({"a": 1}))));
+        let trust = ApprovalRequest { subject: ApprovalSubject::Trust, ..asks(json!({"a": 1})) };
+        assert_ne!(hash(&trust), hash_of(&asks(json!({"a": 1}))));
     }
 
     #[test]
@@ -259,10 +255,15 @@ mod tests {
         let given_up = |id: &str| give_up(&session, id, ApprovalState::Expired);
         let id = ask();
         let (option_id, by) = ("allow".to_owned(), "Phone".to_owned());
-        let change =
-            ApprovalChange::Answer { id: id.clone(), option_id: option_id.clone(), by, message: None };
+        let change = ApprovalChange::Answer {
+            id: id.clone(),
+            option_id: option_id.clone(),
+            by,
+            message: None,
+            content: None,
+        };
         session.decide(change).unwrap();
-        assert_eq!(given_up(&id), Ok(ApprovalOutcome::Selected { option_id, message: None }));
+        assert_eq!(given_up(&id), Ok(ApprovalOutcome::Selected { option_id, message: None, content: None }));
         assert_eq!(given_up(&ask()), Ok(ApprovalOutcome::Cancelled));
     }
 

@@ -1,7 +1,7 @@
 //! Stored approvals. They change only on the writer's thread, so that one of two concurrent answers is the first.
 
 use openagents_core::{
-    approval::{Approval, ApprovalOption, ApprovalState, OptionKind},
+    approval::{Approval, ApprovalOption, ApprovalState, FormAnswers, OptionKind},
     update::SessionUpdate,
 };
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
@@ -25,6 +25,7 @@ pub(crate) enum ApprovalChange {
         option_id: String,
         by: String,
         message: Option<String>,
+        content: Option<FormAnswers>,
     },
     /// The agent no longer waits. Applies if the approval is pending.
     End {
@@ -68,9 +69,10 @@ pub(super) fn apply(
 ) -> rusqlite::Result<Decided> {
     match change {
         ApprovalChange::Ask { approval, agent_id } => ask(transaction, session_id, approval, agent_id, now),
-        ApprovalChange::Answer { id, option_id, by, message } => {
-            let (option_id, by, message) = (option_id.clone(), by.clone(), message.clone());
-            let answered = ApprovalState::Answered { option_id, by, at: now, message };
+        ApprovalChange::Answer { id, option_id, by, message, content } => {
+            let (option_id, by) = (option_id.clone(), by.clone());
+            let (message, content) = (message.clone(), content.clone());
+            let answered = ApprovalState::Answered { option_id, by, at: now, message, content };
             change_state(transaction, session_id, id, answered)
         }
         ApprovalChange::End { id, state } => change_state(transaction, session_id, id, state.clone()),
@@ -132,11 +134,13 @@ fn answer_in_advance(
     let mut rows = statement.query(params![session_id, agent_id, question.hash, oldest, now])?;
     while let Some(row) = rows.next()? {
         let Some(earlier) = parse_approval(&row.get::<_, String>(0)?) else { continue };
-        let ApprovalState::Answered { option_id, by, at, message } = &earlier.state else { continue };
+        let ApprovalState::Answered { option_id, by, at, message, content } = &earlier.state else {
+            continue;
+        };
         let Some(option) = same_option(&earlier.options, option_id, &question.options) else { continue };
         let by = format!("{by}, before it was asked again");
-        let (option_id, message) = (option.id.clone(), message.clone());
-        let state = ApprovalState::Answered { option_id, by, at: *at, message };
+        let (option_id, message, content) = (option.id.clone(), message.clone(), content.clone());
+        let state = ApprovalState::Answered { option_id, by, at: *at, message, content };
         return Ok(Some((earlier.id, state)));
     }
     Ok(None)
@@ -164,7 +168,7 @@ fn standing_answer(
             && let ApprovalState::Answered { by, at, .. } = rule.state
         {
             let option_id = option.id.clone();
-            return Ok(Some(ApprovalState::Answered { option_id, by, at, message: None }));
+            return Ok(Some(ApprovalState::Answered { option_id, by, at, message: None, content: None }));
         }
     }
     Ok(None)

@@ -5,13 +5,17 @@ use crate::{
     blocking::run_blocking,
     error::SessionError,
     live::{Mirror, PromptContent, Sender, Session, Ticket, TurnRequest},
+    prune,
     store::{ApprovalChange, Asked, Decided, StoreError},
 };
-use openagents_core::approval::{Approval, ApprovalState, ApprovalSubject};
+use openagents_core::approval::{Approval, ApprovalState, ApprovalSubject, Form, FormAnswers};
 use std::sync::Arc;
 
 /// Maximum size of a denial's message, in bytes.
 const MESSAGE: usize = 16 << 10;
+
+/// Maximum size of the answers to a form, in bytes.
+const ANSWERS: usize = 64 << 10;
 
 /// A client that answers an approval.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +27,30 @@ pub struct Answerer<'a> {
     pub is_here: bool,
 }
 
+/// The answer to an approval.
+#[derive(Debug, Clone, Copy)]
+pub struct GivenAnswer<'a> {
+    pub option_id: &'a str,
+    /// With a denial: a message for the agent.
+    pub message: Option<&'a str>,
+    /// The answers to a form.
+    pub content: Option<&'a FormAnswers>,
+}
+
+/// Checks the answers to the form of an approval.
+fn check_answers(approval: &Approval, content: Option<&FormAnswers>) -> Result<FormAnswers, SessionError> {
+    let form = approval.raw_input.clone().and_then(|form| serde_json::from_value::<Form>(form).ok());
+    let form = form.ok_or_else(|| SessionError::internal("the question cannot be read"))?;
+    let nothing = FormAnswers::new();
+    let checked = form.check(content.unwrap_or(&nothing)).map_err(SessionError::invalid)?;
+    let size: usize = checked.values().map(prune::size).sum();
+    if size > ANSWERS {
+        let most = ANSWERS >> 10;
+        return Err(SessionError::invalid(format!("The answers may have {most} KB at most.")));
+    }
+    Ok(checked)
+}
+
 impl TurnExecutor {
     /// Answers an approval of a session or of a delegate below it; a denial may carry a message for the agent. Returns
     /// the approval's new state: the first answer counts. An agent that has exited is resumed, so that it asks again
@@ -31,9 +59,10 @@ impl TurnExecutor {
         self: &Arc<Self>,
         session_id: &str,
         approval_id: &str,
-        (option_id, message): (&str, Option<&str>),
+        given: GivenAnswer<'_>,
         answerer: Answerer<'_>,
     ) -> Result<Approval, SessionError> {
+        let GivenAnswer { option_id, message, content } = given;
         let Answerer { by, connection, is_here } = answerer;
         let (asked, session) = self.find_approval(session_id, approval_id).await?;
         if asked.approval.subject == ApprovalSubject::Trust && !is_here {
@@ -54,8 +83,13 @@ impl TurnExecutor {
             let refused = format!("Only a denial can carry a message, of {} KB at most.", MESSAGE >> 10);
             return Err(SessionError::invalid(refused));
         }
+        let content = match asked.approval.subject {
+            ApprovalSubject::Question if !is_denial => Some(check_answers(&asked.approval, content)?),
+            _ => None,
+        };
         let (id, option_id, by) = (approval_id.to_owned(), option_id.to_owned(), by.to_owned());
-        let change = ApprovalChange::Answer { id, option_id, by, message: message.map(str::to_owned) };
+        let message = message.map(str::to_owned);
+        let change = ApprovalChange::Answer { id, option_id, by, message, content };
         let decided = self.decide(&session, change).await?;
         let is_unheard = decided.changed && decided.approval.as_ref().is_some_and(|known| known.unheard);
         if is_unheard && let Err(fault) = self.resume_agent(&asked, &session, connection).await {

@@ -14,7 +14,9 @@ use openagents_core::{
         AGENT_SETTINGS, AgentCommand, AgentEvent, AgentSettings, AgentSettingsChange, Conversation,
         WorkspaceAgent,
     },
-    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, OptionKind},
+    approval::{
+        ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind,
+    },
     model::{LanguageModel, SettingsStore},
     update::{RunState, SessionUpdate, Target},
 };
@@ -171,6 +173,7 @@ pub(crate) fn ask_for_agent(
         return None;
     }
     let request = ApprovalRequest {
+        subject: ApprovalSubject::Action,
         call_id: call_id.to_owned(),
         agent: "OpenAgents".to_owned(),
         title: CARD_TITLE.to_owned(),

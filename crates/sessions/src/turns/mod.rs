@@ -12,7 +12,7 @@ mod run;
 mod runner;
 mod trust;
 
-pub use approve::Answerer;
+pub use approve::{Answerer, GivenAnswer};
 pub use executor::TurnExecutor;
 pub use options::OptionChange;
 pub use runner::{Explore, Providers};

@@ -8,7 +8,7 @@ use openagents_core::{
         AgentCommand, AgentProvider, AgentSettingsChange, CANCELLED, PromptOutcome, UnaskedAgent, end_turn,
         lowering_command,
     },
-    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, OptionKind},
+    approval::{ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalSubject, OptionKind},
     trust::covers,
     update::{Cut, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate},
     visible::escaped,
@@ -122,6 +122,7 @@ pub(super) fn gate(
     let title = format!("{name} may act without asking you. Let it start here?");
     let ask = |call_id: &str| {
         let request = ApprovalRequest {
+            subject: ApprovalSubject::Action,
             call_id: call_id.to_owned(),
             agent: "OpenAgents".to_owned(),
             title: title.clone(),

@@ -92,6 +92,7 @@ fn ask(
     let workspace = shown(&question.workspace);
     let ask = |call_id: &str| {
         let request = ApprovalRequest {
+            subject: ApprovalSubject::Trust,
             call_id: call_id.to_owned(),
             agent: "OpenAgents".to_owned(),
             title: TRUST_TITLE.to_owned(),
@@ -103,7 +104,7 @@ fn ask(
                 option(NOT_NOW, "Not now", OptionKind::RejectOnce),
             ],
         };
-        Question::trust(request, agent_id)
+        Question::new(request, agent_id)
     };
     let asked = ask_own_question(turns, session, (CALL, &workspace, TRUST_TITLE), ask, cancel);
     if asked.chosen.as_deref() != Some(TRUST) || !question.brings.complete {
@@ -161,7 +162,8 @@ pub(super) fn grant(
                 continue;
             }
             let (id, option_id, by) = (approval.id.clone(), TRUST.to_owned(), by.to_owned());
-            if let Err(error) = session.decide(ApprovalChange::Answer { id, option_id, by, message: None }) {
+            let change = ApprovalChange::Answer { id, option_id, by, message: None, content: None };
+            if let Err(error) = session.decide(change) {
                 tracing::warn!(%error, "could not answer a question about a trusted workspace");
             }
         }

@@ -283,6 +283,7 @@ pub fn completed(host: &Session, id: &str) {
 pub fn wants_to_edit(call_id: &str, file: &str) -> ApprovalRequest {
     let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
     ApprovalRequest {
+        subject: ApprovalSubject::Action,
         call_id: call_id.to_owned(),
         agent: "Codex".to_owned(),
         title: format!("Edit {file}"),

@@ -40,7 +40,7 @@ pub(super) fn ask(store: &Store, session: &str, approval: Approval) -> ApprovalS
 
 fn answer(id: &str, option: &str) -> ApprovalChange {
     let (id, option_id, by) = (id.to_owned(), option.to_owned(), "me".to_owned());
-    ApprovalChange::Answer { id, option_id, by, message: None }
+    ApprovalChange::Answer { id, option_id, by, message: None, content: None }
 }
 
 #[test]
