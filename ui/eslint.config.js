@@ -57,7 +57,7 @@ const USES = {
     'trust/trust',
     'words',
   ],
-  session: ['agents/agent-words', 'connection', 'kit', 'plan', 'words'],
+  session: ['agents/agent-words', 'backend/storage', 'connection', 'kit', 'plan', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
   composer: ['connection', 'kit'],
   settings: [

@@ -78,6 +78,46 @@ test("an agent's commands are found by typing, picked by key or click, and sent 
   await tab.close();
 });
 
+test('earlier prompts come back with the arrow keys, and a draft survives a reload', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  for (const text of ['First question', 'Second question'])
+    played.update({ sessionUpdate: 'user_message_chunk', content: { type: 'text', text } });
+  await page.locator('main').getByText('Second question').waitFor();
+  await prompt(tab).focus();
+  const value = () => prompt(tab).inputValue();
+  const seen = [];
+  for (const key of ['ArrowUp', 'ArrowUp', 'ArrowUp', 'ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowUp']) {
+    await page.keyboard.press(key);
+    seen.push(await value());
+  }
+  assert.deepEqual(seen, [
+    'Second question',
+    'First question',
+    'First question',
+    'Second question',
+    '',
+    '',
+    'Second question',
+  ]);
+  // What the user has changed is not replaced.
+  await page.keyboard.press('End');
+  await page.keyboard.type(' again');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await value(), 'Second question again');
+  const { session } = played;
+  await page.reload();
+  await tab.live();
+  const kept = await page.evaluate((id) => sessionStorage.getItem(`openagents.draft.${id}`), session);
+  assert.equal(kept, 'Second question again');
+  await page
+    .getByRole('button', { name: /Explore harbour/ })
+    .first()
+    .click();
+  await page.waitForFunction(() => document.querySelector('textarea')?.value === 'Second question again');
+  await tab.close();
+});
+
 test('the context in use is shown, and compacted when it is nearly full', async () => {
   const tab = await open();
   const { page, played } = tab;

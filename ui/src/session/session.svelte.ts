@@ -1,4 +1,5 @@
 import { EXPLORER_MODE } from '../agents/agent-words';
+import { tabStorage } from '../backend/storage';
 import { type Update, openagents } from '../connection/protocol';
 import type {
   Activity,
@@ -13,6 +14,9 @@ import type { PlanView } from '../plan/plan';
 import { findRow, type Row } from './rows';
 import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, RecentUpdates, takeFolded, type Snapshot } from './snapshot';
+
+/** Where the texts of the composers are stored. */
+const DRAFT = 'openagents.draft.';
 
 /** Updates that show no work. */
 const ASIDE: ReadonlySet<string> = new Set([
@@ -58,8 +62,6 @@ export class Session {
   /** This page's clock at the newest update; running times count on from it. */
   touchedAt = $state(Date.now());
   problem = $state<string | null>(null);
-  /** The text in the composer. */
-  draft = $state('');
   /** When this page last saw it, if a stored copy is shown; null once the bridge has answered. */
   seenAt = $state<number | null>(null);
   /** Fold state of its rows. */
@@ -69,6 +71,7 @@ export class Session {
   /** An attach request is pending. */
   attachingNow = false;
 
+  #draft = $state('');
   #fold: Fold = emptyFold();
   /** Only the end of the log is here; it has to be loaded from the beginning. */
   #cut = false;
@@ -88,6 +91,17 @@ export class Session {
 
   constructor(id: string) {
     this.id = id;
+    this.#draft = tabStorage.read(DRAFT + id) ?? '';
+  }
+
+  /** The text in the composer. It survives a reload of the page. */
+  get draft(): string {
+    return this.#draft;
+  }
+
+  set draft(text: string) {
+    this.#draft = text;
+    tabStorage.write(DRAFT + this.id, text === '' ? null : text);
   }
 
   get seq(): number {

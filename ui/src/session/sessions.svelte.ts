@@ -182,6 +182,8 @@ export class Sessions {
   }
 
   #forget(id: string): void {
+    const gone = this.#known.get(id);
+    if (gone !== undefined) gone.draft = '';
     this.#known.delete(id);
     this.#followed = [...this.#known.values()];
     if (this.open?.id === id) {

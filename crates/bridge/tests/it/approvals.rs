@@ -9,7 +9,7 @@ use openagents_core::{
     CancellationToken,
     agent::AgentRequest,
     agent_ids::CODEX,
-    approval::{ApprovalCommand, ApprovalOption, ApprovalRequest, OptionKind},
+    approval::{ApprovalCommand, ApprovalOption, ApprovalRequest, ApprovalSubject, OptionKind},
     update::{AgentPart, ContextUsage, OfferedCommand, RunState},
 };
 use serde_json::{Value, json};
@@ -494,4 +494,52 @@ async fn unannounced_call_gets_a_row() {
     }
     let statuses = statuses.into_inner().unwrap();
     assert_eq!(statuses.last().map(String::as_str), Some("failed"), "{statuses:?}");
+}
+
+/// An agent that asks which database to use, and says the answer.
+fn questioner() -> Arc<ScriptedAgent> {
+    ScriptedAgent::new(CODEX, |_, host, cancel| {
+        let field = json!({"name": "db", "title": "Database", "required": true, "type": "choice",
+            "choices": [{"value": "SQLite", "title": "SQLite"}]});
+        let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+        let request = ApprovalRequest {
+            subject: ApprovalSubject::Question,
+            raw_input: Some(json!({"message": "Which?", "fields": [field]})),
+            options: vec![option("accept", OptionKind::AllowOnce), option("decline", OptionKind::RejectOnce)],
+            ..agents::wants_to_edit("1", "a.rs")
+        };
+        let answer = host.ask(request, cancel);
+        agents::end(host, &format!("{answer:?}"));
+        RunState::Complete
+    })
+}
+
+#[tokio::test]
+async fn question_is_answered_once_with_checked_answers() {
+    let (test, _) = agents::test_bridge(vec![questioner()]).await;
+    let (mut window, mut phone) = (ours_client(&test, "Window").await, ours_client(&test, "Phone").await);
+    let mut editor = others_client(&test, "Editor").await;
+    let session = session_in(&mut window, &test, CODEX).await;
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    let id = window.ask("session/prompt", prompt(&session, "Begin")).await;
+    let asked = asked(&mut window).await;
+    assert_eq!((&asked["subject"], &asked["rawInput"]["message"]), (&json!("question"), &json!("Which?")));
+    let answer = |option: &str, content: Value| json!({"sessionId": session, "approvalId": asked["id"], "optionId": option, "content": content});
+    for (content, why) in [
+        (json!({}), "“Database” needs an answer."),
+        (json!({"db": "MySQL"}), "The answer to “Database” is not one that it takes."),
+    ] {
+        let refused = phone.error("_openagents/approvals/answer", answer("accept", content)).await;
+        assert_eq!(refused, (-32602, why.to_owned()));
+    }
+    let given = answer("accept", json!({"db": "SQLite", "more": 1}));
+    let stands = phone.request("_openagents/approvals/answer", given).await;
+    assert_eq!(stands["content"], json!({"db": "SQLite"}));
+    let later = window.request("_openagents/approvals/answer", answer("decline", Value::Null)).await;
+    assert_eq!(later, stands);
+    window.answer(id).await;
+    assert!(window.notes.iter().any(|note| note.to_string().contains("SQLite")));
+    // A permission request has no form, so other editors only see that the call waits.
+    editor.request("_openagents/attach", json!({"sessionId": session})).await;
+    assert!(editor.notes.iter().all(|frame| frame["method"] != "session/request_permission"));
 }
