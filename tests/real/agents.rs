@@ -370,6 +370,76 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// The options of an agent that answers, with their current values.
+async fn options(scene: &mut Scene) -> Result<Vec<Value>> {
+    let session = scene.session.clone();
+    let resumed = scene.client.request("session/resume", json!({"sessionId": session})).await?;
+    Ok(resumed["configOptions"].as_array().cloned().unwrap_or_default())
+}
+
+/// Returns the values of an option, whether in groups or not.
+fn values(option: &Value) -> Vec<&Value> {
+    let stated = option["options"].as_array().into_iter().flatten();
+    stated
+        .flat_map(|entry| match entry["options"].as_array() {
+            Some(members) => members.iter().collect(),
+            None => vec![entry],
+        })
+        .collect()
+}
+
+/// Sets an option to a value and checks that the agent then reports it.
+async fn set(scene: &mut Scene, option: &Value, value: &Value) -> Result<()> {
+    let params = json!({"sessionId": scene.session, "configId": option["id"], "value": value["value"]});
+    let now = scene.client.request("session/set_config_option", params).await?;
+    let now = now["configOptions"].as_array().context("options")?;
+    let now = now.iter().find(|now| now["id"] == option["id"]).context("the option is gone")?;
+    ensure!(now["currentValue"] == value["value"], "{} is {}", option["id"], now["currentValue"]);
+    Ok(())
+}
+
+/// An agent's mode starts where it asks, can be changed while the agent runs, and comes back with it. So does its model.
+async fn its_options_are_set_and_kept(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    scene.turn("Nothing", "reject_once", None).await?;
+    let known = options(&mut scene).await?;
+    let ids: Vec<_> = known.iter().map(|option| (&option["id"], &option["currentValue"])).collect();
+    let mode = known.iter().find(|option| option["category"] == "mode").context("a mode")?;
+    let asks = |value: &Value| value["_meta"]["openagents"]["asks"].clone();
+    let current = values(mode).into_iter().find(|value| value["value"] == mode["currentValue"]);
+    // opencode's modes are its agents; its settings make it ask.
+    if agent.mode != "opencode" {
+        ensure!(current.map(asks) == Some(json!("ask")), "{ids:?}");
+    }
+    let other = values(mode).into_iter().find(|value| {
+        value["value"] != mode["currentValue"]
+            && (agent.mode == "opencode" || ["plan", "edits"].iter().any(|it| asks(value) == *it))
+    });
+    // Codex has none that asks before commands.
+    let mode = other.map(|other| (mode.clone(), other.clone()));
+    // Copilot offers no model without an account.
+    let model = known.iter().find(|option| option["category"] == "model").and_then(|model| {
+        let other = values(model).into_iter().find(|value| value["value"] != model["currentValue"])?;
+        Some((model.clone(), other.clone()))
+    });
+    for (option, value) in mode.iter().chain(&model) {
+        set(&mut scene, option, value).await.with_context(|| format!("{}: {ids:?}", agent.mode))?;
+    }
+    scene.close().await?;
+    scene.turn("Nothing", "reject_once", None).await?;
+    let back = options(&mut scene).await?;
+    for (option, value) in mode.iter().chain(&model) {
+        let now = back.iter().find(|now| now["id"] == option["id"]).context("the option is gone")?;
+        ensure!(
+            now["currentValue"] == value["value"],
+            "{} came back as {}",
+            option["id"],
+            now["currentValue"]
+        );
+    }
+    scene.peers.end()
+}
+
 macro_rules! with_each {
     ($($name:ident: $agent:ident),*; $what:tt) => { $(mod $name { with_each!(@ $agent $what); })* };
     (@ $agent:ident ($($what:ident),*)) => {
@@ -379,5 +449,5 @@ macro_rules! with_each {
 
 with_each!(
     claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
-    (no_command_runs_unasked, its_sessions_are_kept)
+    (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept)
 );

@@ -9,7 +9,7 @@ use openagents_core::{
     text::clip_bytes,
 };
 use serde_json::Value;
-use std::net::IpAddr;
+use std::{collections::HashSet, net::IpAddr};
 
 /// Reads the params of `elicitation/create`. An error says why the question cannot be shown.
 pub(super) fn form(params: &Value) -> Result<Form, String> {
@@ -97,7 +97,9 @@ fn choices(stated: &Value) -> Option<Option<Vec<FormChoice>>> {
             description: stated["description"].as_str().map(str::to_owned),
         })
     };
-    Some(Some(values.iter().enumerate().filter_map(choice).collect()))
+    let mut seen = HashSet::new();
+    let choices = values.iter().enumerate().filter_map(choice);
+    Some(Some(choices.filter(|choice| seen.insert(choice.value.clone())).collect()))
 }
 
 /// Whether a field's name sounds as if its value should not be in a log.
@@ -165,7 +167,7 @@ mod tests {
                 }),
             ),
             (
-                json!({"type": "string", "enum": ["a", 7], "enumNames": ["A"], "default": "a"}),
+                json!({"type": "string", "enum": ["a", 7, "a"], "enumNames": ["A"], "default": "a"}),
                 Some(FieldKind::Choice {
                     choices: vec![FormChoice {
                         value: "a".to_owned(),
