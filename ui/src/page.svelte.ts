@@ -227,7 +227,7 @@ export class Page {
     this.#clear();
     this.history.close();
     void beginning.then((begun) => {
-      if (begun) this.draft.text = '';
+      if (begun) this.draft.used();
     });
   }
 

@@ -18,6 +18,12 @@ export class Draft {
     this.options = { ...this.options, [option]: value };
   }
 
+  /** A session has started with it. What is chosen for later ones too, the bridge remembers. */
+  used(): void {
+    this.text = '';
+    this.options = {};
+  }
+
   choose(mode: string): void {
     this.mode = mode;
     browserStorage.write(KEY, mode);

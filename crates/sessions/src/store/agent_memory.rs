@@ -40,17 +40,18 @@ impl Store {
         })
     }
 
-    /// Stores a value that the user chose for an agent, in a workspace and elsewhere. Blocks.
+    /// Stores a value that the user chose for an agent, in a workspace, and `elsewhere` too. Blocks.
     pub(crate) fn keep_agent_choice(
         &self,
         agent: &str,
         cwd: &Path,
         (option, value): (&str, &OptionValue),
+        elsewhere: bool,
     ) -> Result<(), StoreError> {
         let (agent, cwd) = (agent.to_owned(), cwd.to_string_lossy().into_owned());
         let (option, value) = (option.to_owned(), value.clone());
         self.write(move |transaction, _| {
-            for cwd in [ANYWHERE, &cwd] {
+            for cwd in [&*cwd, ANYWHERE].into_iter().take(1 + usize::from(elsewhere)) {
                 let sql = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
                 let mut choices: OptionChoices = read(transaction, sql, [&agent, cwd])?.unwrap_or_default();
                 choices.insert(option.clone(), value.clone());
@@ -118,15 +119,18 @@ mod tests {
         let store = Store::open(home.path(), "").unwrap();
         let (one, two) = (Path::new("/one"), Path::new("/two"));
         assert_eq!(store.agent_choices("codex", one).unwrap(), OptionChoices::new());
-        store.keep_agent_choice("codex", one, ("model", &select("a"))).unwrap();
-        store.keep_agent_choice("codex", two, ("model", &select("b"))).unwrap();
-        store.keep_agent_choice("codex", two, ("fast", &OptionValue::Switch(true))).unwrap();
+        store.keep_agent_choice("codex", one, ("model", &select("a")), true).unwrap();
+        store.keep_agent_choice("codex", two, ("model", &select("b")), true).unwrap();
+        store.keep_agent_choice("codex", two, ("fast", &OptionValue::Switch(true)), true).unwrap();
+        store.keep_agent_choice("codex", two, ("mode", &select("edits")), false).unwrap();
         let model = |cwd| store.agent_choices("codex", cwd).unwrap().remove("model");
         assert_eq!(
             [model(one), model(two), model(Path::new("/three"))],
             ["a", "b", "b"].map(|it| Some(select(it)))
         );
         assert_eq!(store.agent_choices("codex", one).unwrap()["fast"], OptionValue::Switch(true));
+        assert_eq!(store.agent_choices("codex", two).unwrap()["mode"], select("edits"));
+        assert_eq!(store.agent_choices("codex", one).unwrap().get("mode"), None);
         assert_eq!(store.agent_choices("gemini", one).unwrap(), OptionChoices::new());
     }
 

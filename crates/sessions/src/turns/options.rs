@@ -95,7 +95,7 @@ fn set(
             "{name} may ask less often after this. Set it on a device that may approve, or on this computer."
         )));
     }
-    let is_remembered = option.is_remembered(value);
+    let remembered = option.is_remembered(value).then(|| !option.may_lower(value));
     if option.current() != *value {
         let provider = turns.runner.agent(agent);
         let set = provider.map_or(Ok(None), |agent| agent.set_option(session.id(), id, value));
@@ -108,17 +108,18 @@ fn set(
             }
         }
     }
-    if let Err(error) = keep(turns, session, (agent, id, value), is_remembered) {
+    if let Err(error) = keep(turns, session, (agent, id, value), remembered) {
         tracing::warn!(%error, "could not store a choice; the agent starts without it next time");
     }
     Ok(options)
 }
 
+/// Stores a choice for the session, and for later ones if it is `remembered`: in the workspace, or elsewhere too.
 fn keep(
     turns: &TurnContext,
     session: &Session,
     (agent, option, value): (&str, &str, &OptionValue),
-    is_remembered: bool,
+    remembered: Option<bool>,
 ) -> Result<(), StoreError> {
     let store = turns.store();
     let mut choices = match store.session_choices(session.id(), agent)? {
@@ -127,7 +128,10 @@ fn keep(
     };
     choices.insert(option.to_owned(), value.clone());
     store.set_session_choices(session.id(), agent, &choices)?;
-    if is_remembered { store.keep_agent_choice(agent, session.cwd(), (option, value)) } else { Ok(()) }
+    match remembered {
+        Some(elsewhere) => store.keep_agent_choice(agent, session.cwd(), (option, value), elsewhere),
+        None => Ok(()),
+    }
 }
 
 /// Returns the values to set when an agent starts for a session. Those of a new session are from then on its own. Blocks.
@@ -137,7 +141,12 @@ pub(super) fn choices(turns: &TurnContext, session: &Session, agent: &str, is_ne
         Some(choices) => Ok(choices),
         None if !is_new => Ok(OptionChoices::new()),
         None => {
-            let choices = store.agent_choices(agent, session.cwd())?;
+            let mut choices = store.agent_choices(agent, session.cwd())?;
+            if session.parent().is_some() {
+                // The user did not choose this for a delegate, which a model may have started.
+                let options = store.agent_options(agent)?;
+                choices.retain(|id, value| !options.iter().any(|it| it.id == *id && it.may_lower(value)));
+            }
             store.set_session_choices(session.id(), agent, &choices)?;
             Ok::<_, StoreError>(choices)
         }
