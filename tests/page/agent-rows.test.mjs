@@ -256,6 +256,40 @@ test('a button that moves while pressed is clicked unless the pointer is dragged
   await tab.close();
 });
 
+test('keys allow or deny the approval on screen, but not while a prompt is being written', async () => {
+  const { tab, page, played } = await stage();
+  const sent = () => played.sent.filter(({ method }) => method === '_openagents/approvals/answer');
+  played.answers['_openagents/approvals/answer'] = ({ approvalId, optionId }) => {
+    const answered = approval(approvalId.slice('approval-'.length), {
+      state: 'answered',
+      optionId,
+      by: 'Browser',
+      at: 1,
+    });
+    played.update(answered);
+    return answered._meta.openagents.approval;
+  };
+  const prompt = page.getByRole('textbox', { name: 'Prompt' });
+  for (const [id, keys, option, outcome] of [
+    ['one', 'Control+Enter', 'allow', 'Allowed on Browser'],
+    ['two', 'Control+Backspace', 'reject', 'Denied on Browser'],
+  ]) {
+    played.update(call(id, { name: 'shell', title: `make ${id}`, kind: 'execute' }));
+    played.update(approval(id));
+    const card = page.locator(`[data-approval="approval-${id}"]`);
+    await card.getByRole('button', { name: 'Allow', exact: true }).click({ trial: true });
+    const before = sent().length;
+    await prompt.fill('Go on');
+    await page.keyboard.press('Control+Backspace');
+    await prompt.fill('');
+    assert.equal(sent().length, before, 'the keys belonged to the text');
+    await page.keyboard.press(keys);
+    await card.getByText(outcome).waitFor();
+    assert.equal(sent().at(-1).params.optionId, option);
+  }
+  await tab.close();
+});
+
 test('an approval cannot be answered by an Enter that was meant for something else', async () => {
   const { tab, page, played } = await stage();
   await page.getByLabel('Prompt', { exact: true }).fill('half a sentence');

@@ -15,6 +15,7 @@
 //! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; sends the id of the chosen one |
 //! | `[[form]]`, `[[open URL]]` | asks the user with a form, or to open an address; sends the response |
 //! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself and reports it; sends its mode |
+//! | `[[until-mode ID]]` | waits until its mode is set to this, or the turn is cancelled |
 //! | `[[capability NAME]]` | sends whether the client offers `readTextFile`, `writeTextFile` |
 //! | `[[silence]]` | a turn without output |
 //! | `[[log]]` | a log line in JSON, with the id of the prompt's request |
@@ -148,7 +149,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             if set("FAKE_AGENT_EARLY").is_some() {
                 greet(peer);
             }
-            let mut answer = state(peer);
+            let mut answer = state(peer, &peer.session().mode);
             answer["sessionId"] = session.into();
             peer.respond(&id, answer);
         }
@@ -168,7 +169,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 peer.update(json!({"sessionUpdate": "agent_message_chunk",
                     "content": {"type": "text", "text": "Replayed answer"}}));
             }
-            peer.respond(&id, state(peer));
+            peer.respond(&id, state(peer, &peer.session().mode));
         }
         "session/set_mode" | "session/set_config_option"
             if set("FAKE_AGENT_LOCKED").as_deref() == Some("refuse") =>
@@ -176,21 +177,25 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             peer.fail(&id, -32602, "the mode is locked");
         }
         "session/set_mode" => {
-            peer.set_mode(params["modeId"].as_str().unwrap_or_default());
+            // Answered first: what a script does after the change comes after the answer.
             peer.respond(&id, json!({}));
+            peer.set_mode(params["modeId"].as_str().unwrap_or_default());
         }
         "session/set_config_option" => {
             let value = params["value"].as_str().unwrap_or_default();
+            let before = peer.session().mode;
+            let mut mode = before.as_str();
             match params["configId"].as_str() {
-                Some("mode") if set("FAKE_AGENT_LOCKED").is_none() => peer.set_mode(value),
+                Some("mode") if set("FAKE_AGENT_LOCKED").is_none() => mode = value,
                 Some("speed") => peer.set_speed(value),
                 _ => {}
             }
-            let options = state(peer)["configOptions"].take();
+            let options = state(peer, mode)["configOptions"].take();
             if set("FAKE_AGENT_EARLY").is_some() {
                 peer.update(json!({"sessionUpdate": "config_option_update", "configOptions": options}));
             }
             peer.respond(&id, json!({"configOptions": options}));
+            peer.set_mode(mode);
         }
         "session/close" => peer.respond(&id, json!({})),
         "session/prompt" => {
@@ -212,8 +217,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
 }
 
 /// Returns the session's modes and options, as responses report them.
-fn state(peer: &Peer) -> Value {
-    let current = peer.session().mode;
+fn state(peer: &Peer, current: &str) -> Value {
     let mut modes = vec![("ask", "Ask first"), ("plan", "Plan"), ("auto", "Auto")];
     if std::env::var_os("FAKE_AGENT_NEVER_ASKS").is_some() {
         modes.retain(|(id, _)| *id != "ask");
@@ -227,7 +231,7 @@ fn state(peer: &Peer) -> Value {
     let available: Vec<_> = modes.iter().map(|(id, name)| json!({"id": id, "name": name})).collect();
     let mut options = vec![option("speed", &peer.session().speed, &speeds)];
     if std::env::var_os("FAKE_AGENT_MODE_OPTION").is_some() {
-        options.push(option("mode", &current, &modes));
+        options.push(option("mode", current, &modes));
     }
     json!({"modes": {"currentModeId": current, "availableModes": available}, "configOptions": options})
 }

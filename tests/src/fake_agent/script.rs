@@ -118,6 +118,11 @@ impl Run<'_> {
                 let offered = self.peer.session().capabilities["fs"][rest].clone();
                 self.say(&offered.to_string());
             }
+            "until-mode" => {
+                while self.peer.session().mode != rest && !self.turn.load(Ordering::SeqCst) {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+            }
             "which-mode" => self.say(&format!("mode {}", self.peer.session().mode)),
             "log" => self.peer.write_raw(format!("{{\"level\":\"info\",\"id\":{}}}\n", self.id).as_bytes()),
             "refuse-login" => return Some(End::Refuse(-32000, rest.to_owned())),

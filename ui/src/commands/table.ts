@@ -201,10 +201,18 @@ export const FOCUS_KEYS: readonly { part: string; shortcuts: readonly FocusKeys[
     ],
   },
   {
+    part: 'Approval on screen',
+    shortcuts: [
+      { title: 'Allow once', keys: [{ key: 'Enter', mod: true }] },
+      { title: 'Deny', keys: [{ key: 'Backspace', mod: true }] },
+    ],
+  },
+  {
     part: 'Prompt',
     shortcuts: [
       { title: 'Send', keys: [{ key: 'Enter' }] },
       { title: 'New line', keys: [{ key: 'Enter', shift: true }] },
+      { title: 'Earlier prompts, if it is empty', keys: [{ key: 'ArrowUp' }] },
       { title: 'Start an exploration', keys: [{ key: 'Enter', mod: true }] },
     ],
   },

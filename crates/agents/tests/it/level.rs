@@ -82,7 +82,7 @@ fn prompt_is_withheld_if_agent_would_not_ask() {
 fn unrequested_change_is_reverted_and_noted() {
     for environment in [&[][..], &[("FAKE_AGENT_MODE_OPTION", "1")]] {
         let scene = Setup { environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
-        scene.prompt("[[mode auto]] [[wait 300]] [[which-mode]]");
+        scene.prompt("[[mode auto]] [[until-mode ask]] [[which-mode]]");
         let shown = scene.shown();
         assert!(shown.contains("says: mode ask"), "{shown}");
         let note = "*Fake changed its mode to “auto”, which asks for fewer approvals. It was set back to “Ask first” (ask).*";
@@ -100,7 +100,7 @@ fn agent_refusing_to_change_back_is_stopped() {
     let expected = "❌ Fake changed its mode to “auto”, which asks for fewer approvals, refused to change it back, and was stopped";
     assert_eq!(outcome.text, expected);
     let scene = self::scene(&[]);
-    let again = "[[mode auto]] [[wait 100]] ".repeat(4) + "[[silent]]";
+    let again = "[[mode auto]] [[until-mode ask]] ".repeat(4) + "[[silent]]";
     let outcome = scene.prompt(&again);
     assert!(outcome.text.contains("again and again, and was stopped"), "{}", outcome.text);
 }
@@ -116,7 +116,7 @@ fn level_chosen_by_user_stays() {
     // The same command without that permission, and other text with it.
     for (text, may_change_approval_mode) in [("/mode auto", false), ("go on", true)] {
         let scene = self::scene(&[]);
-        let mut request = scene.request(&format!("{text} [[mode auto]] [[wait 300]] [[which-mode]]"));
+        let mut request = scene.request(&format!("{text} [[mode auto]] [[until-mode ask]] [[which-mode]]"));
         request.may_change_approval_mode = may_change_approval_mode;
         scene.turn(&request, &CancellationToken::new());
         assert!(scene.shown().contains("says: mode ask"), "{text}: {}", scene.shown());

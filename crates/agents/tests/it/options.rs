@@ -81,7 +81,7 @@ fn option_is_set_while_the_agent_runs() {
         assert!(!scene.shown().contains("set back"), "{}", scene.shown());
         // From here on it may do less than the user chose, but not more.
         set("mode", "ask").unwrap();
-        assert_eq!(scene.prompt("[[mode auto]] [[wait 300]] [[which-mode]]").state, RunState::Complete);
+        assert_eq!(scene.prompt("[[mode auto]] [[until-mode ask]] [[which-mode]]").state, RunState::Complete);
         assert!(scene.shown().contains("set back"), "{}", scene.shown());
     }
 }
