@@ -309,7 +309,7 @@ test('a changed session is listed at once and marked until opened', async () => 
   const { page } = tab;
   await rows(tab).nth(5).waitFor();
   assert.equal(await nav(tab).getByText('unread').count(), 0, 'what is older than the first start counts as read');
-  const now = NOW + 1000;
+  const now = await page.evaluate(() => Date.now());
   tab.played.notify('_openagents/history/changed', {
     sessions: [
       past('c', 'codex', 0, { updatedAt: now }),

@@ -116,7 +116,7 @@ test('a mode in which the agent asks nothing is confirmed first, and stays visib
   await page.getByRole('button', { name: 'Cancel' }).click();
   await row(tab, 'Accept edits').waitFor();
   await row(tab, 'Bypass permissions').click();
-  await page.getByRole('button', { name: 'Ask nothing' }).click();
+  await page.getByRole('button', { name: 'Allow everything' }).click();
   await page.getByRole('button', { name: 'Mode: Bypass permissions (Asks nothing)' }).waitFor();
   await tab.close();
 });

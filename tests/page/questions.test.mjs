@@ -82,7 +82,11 @@ test('a question is answered by keyboard, and the answer stays visible', async (
   await form.getByRole('textbox', { name: 'Port' }).fill('5432');
   await page.waitForFunction(() => document.querySelector('main [data-question] [type=submit]')?.disabled === false);
   await form.getByLabel('Anything else').press('Enter');
-  await page.getByText('Answered on Browser: “Postgres”, “Search”, “Login”, “5432”, “true”').waitFor();
+  await page
+    .getByText(
+      'Answered on Browser: Database: “Postgres” · Features: “Search, Login” · Port: “5432” · Write tests too: “Yes”',
+    )
+    .waitFor();
   assert.deepEqual(sent(tab)[0].params.content, {
     db: 'Postgres',
     features: ['Search', 'Login'],

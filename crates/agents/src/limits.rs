@@ -50,6 +50,12 @@ pub(crate) const FIRST_STATE_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) const OFFERED_COMMANDS: usize = 500;
 pub(crate) const COMMAND_NAME: usize = 128;
 pub(crate) const COMMAND_WORDS: usize = 512;
+/// Notes of an agent that can still change, its notices per minute, and maximum bytes of a summary and of a plan.
+pub(crate) const NOTES: usize = 100;
+pub(crate) const NOTICES: usize = 20;
+pub(crate) const SUMMARY_BYTES: usize = 64 << 10;
+pub(crate) const PLAN_BYTES: usize = 256 << 10;
+pub(crate) const NOTICE_WORDS: usize = 4 << 10;
 /// Maximum number of options of a session and of values of one, and maximum bytes of ids and values, labels,
 /// descriptions, and all values together.
 pub(crate) const SESSION_OPTIONS: usize = 32;

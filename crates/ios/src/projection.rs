@@ -166,7 +166,8 @@ impl Projection {
             | SessionUpdate::Routed(_)
             | SessionUpdate::Approval(_)
             | SessionUpdate::Delegated(_)
-            | SessionUpdate::AgentState(_) => {}
+            | SessionUpdate::AgentState(_)
+            | SessionUpdate::AgentNote(_) => {}
         }
     }
 
@@ -288,7 +289,8 @@ fn is_drawn(update: &SessionUpdate) -> bool {
         | SessionUpdate::Title(_)
         | SessionUpdate::Routed(_)
         | SessionUpdate::Delegated(_)
-        | SessionUpdate::AgentState(_) => false,
+        | SessionUpdate::AgentState(_)
+        | SessionUpdate::AgentNote(_) => false,
     }
 }
 
@@ -347,7 +349,8 @@ pub(super) fn fold(page: &[Arc<Stored>]) -> Vec<Arc<Stored>> {
             | SessionUpdate::Routed(_)
             | SessionUpdate::Approval(_)
             | SessionUpdate::Delegated(_)
-            | SessionUpdate::AgentState(_) => true,
+            | SessionUpdate::AgentState(_)
+            | SessionUpdate::AgentNote(_) => true,
         };
         if keep {
             kept.push(stored.clone());

@@ -74,6 +74,18 @@ pub fn mode(id: &str) -> SessionUpdate {
     SessionUpdate::Mode(ModeChange { mode_id: id.to_owned() })
 }
 
+fn note(id: &str, content: NoteContent) -> SessionUpdate {
+    SessionUpdate::AgentNote(AgentNote { id: id.to_owned(), content })
+}
+
+fn compaction(state: CompactionState, summary: Option<String>) -> SessionUpdate {
+    note("n2", NoteContent::Compaction { state, summary, error: None })
+}
+
+fn written_plan(removed: bool) -> SessionUpdate {
+    note("n3", NoteContent::Plan { text: "# Plan".to_owned(), path: Some("plan.md".to_owned()), removed })
+}
+
 fn state(part: AgentPart) -> SessionUpdate {
     SessionUpdate::AgentState(AgentState { agent: "codex".to_owned(), part })
 }
@@ -109,7 +121,7 @@ pub fn every_update() -> Vec<SessionUpdate> {
             removed: true,
             ..UserMessage::default()
         }),
-        SessionUpdate::Title(Title { title: "What is this?".to_owned() }),
+        SessionUpdate::Title(Title { title: "What is this?".to_owned(), by_user: false }),
         mode("gptoss_20b"),
         state(AgentPart::Commands(vec![
             OfferedCommand {
@@ -124,6 +136,19 @@ pub fn every_update() -> Vec<SessionUpdate> {
             size: 258_400,
             cost: Some(Cost { amount: 0.25, currency: "USD".to_owned() }),
         })),
+        note(
+            "n1",
+            NoteContent::Notice {
+                severity: Severity::Warning,
+                title: "Slow".to_owned(),
+                description: Some("The server is slow.".to_owned()),
+                count: 2,
+            },
+        ),
+        compaction(CompactionState::Running, None),
+        compaction(CompactionState::Completed, Some("We fixed it.".to_owned())),
+        written_plan(false),
+        written_plan(true),
         plan(RunState::Running, &[Pending, Pending]),
         plan_with_error,
         call("c1", "search.grep"),

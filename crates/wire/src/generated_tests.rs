@@ -53,6 +53,8 @@ impl Declarations {
         all.visit::<OptionValueMeta>();
         all.visit::<openagents_core::approval::Form>();
         all.visit::<StateMeta>();
+        all.visit::<NoticeMeta>();
+        all.visit::<EditsMeta>();
         all.visit::<SpeechMeta>();
         all.visit::<PlanMeta>();
         all.visit::<EntryMeta>();
@@ -101,7 +103,7 @@ fn compare(path: &str, expected: &str) {
 fn generated_types_are_current() {
     let mut text = String::from(
         "/** Generated from `crates/wire` by `make generate`: do not edit. */\n\
-         import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';\n\n\
+         import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk/unstable';\n\n\
          export type { SessionConfigOption, SessionInfo, SessionUpdate };\n",
     );
     for declaration in Declarations::all().0.values() {

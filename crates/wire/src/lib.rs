@@ -39,17 +39,17 @@ pub use history::{
     Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
 pub use meta::{
-    ClientMeta, ConnectionMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta,
-    OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
+    ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta,
+    NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
     SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
 };
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
-    ActivityParams, AnswerApproval, AttachParams, AttachResult, DelegateParams, DelegateResult, Empty,
-    ExploreParams, ExploreResult, Frame, Frames, Html, InspectParams, LabelSession, Markdown, Planner,
-    QueueParams, QueuedPrompt, RemoveQueued, Removed, ResumeApproval, RevokeRules, SessionRef,
-    SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules, UpdatePage, UpdateParams,
-    UpdateQuery, WorkspaceInfo, WorkspacesResult,
+    ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
+    DelegateResult, Empty, ExploreParams, ExploreResult, Frame, Frames, Html, InspectParams, LabelSession,
+    Markdown, Planner, QueueParams, QueuedPrompt, RemoveQueued, Removed, ResumeApproval, RevokeRules,
+    SessionRef, SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules, UpdatePage,
+    UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
 };
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow,

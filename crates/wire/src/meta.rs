@@ -80,6 +80,25 @@ pub struct StateMeta {
     pub agent: String,
 }
 
+/// `_meta.openagents` of a `session_info_update` without a title.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct EditsMeta {
+    /// Id of the agent.
+    pub agent: String,
+    /// Until its turn ends, the agent need not ask before it edits files in the workspace.
+    pub edits_allowed: bool,
+}
+
+/// `_meta.openagents` of a `notice`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct NoticeMeta {
+    /// It replaces an earlier one with the same id.
+    pub id: String,
+    /// How often the agent has sent it.
+    pub count: u32,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PromptMeta {

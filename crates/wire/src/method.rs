@@ -201,6 +201,8 @@ methods! {
             "Answers an approval. The first answer counts." [NO_APPROVAL];
         "_openagents/approvals/resume" Prompt ApprovalsResume(ResumeApproval) -> Empty:
             "Resumes the agent whose approval was withdrawn when it ended." [NO_APPROVAL];
+        "_openagents/approvals/ask_before_edits" Prompt ApprovalsAskBeforeEdits(AskBeforeEdits) -> Empty:
+            "Asks again before an agent's edits, which were allowed until its turn ends." [NO_SESSION];
         "_openagents/approvals/rules" Approve ApprovalsRules(Empty) -> StandingRules:
             "Lists the commands that are always allowed.";
         "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one standing rule, or all of them.";

@@ -301,6 +301,15 @@ pub struct ResumeApproval {
     pub approval_id: String,
 }
 
+/// Params of `_openagents/approvals/ask_before_edits`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AskBeforeEdits {
+    pub session_id: String,
+    /// Id of the agent.
+    pub agent: String,
+}
+
 /// Params of `_openagents/approvals/revoke`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]

@@ -14,6 +14,7 @@
 //! | `[[ask TITLE]]` | a permission for a call that was never announced |
 //! | `[[options ID=KIND=NAME\|…]]` | a permission with these options; sends the id of the chosen one |
 //! | `[[form]]`, `[[open URL]]` | asks the user with a form, or to open an address; sends the response |
+//! | `[[update JSON]]` | an update; no `]]` in it |
 //! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself and reports it; sends its mode |
 //! | `[[until-mode ID]]` | waits until its mode is set to this, or the turn is cancelled |
 //! | `[[capability NAME]]` | sends whether the client offers `readTextFile`, `writeTextFile` |

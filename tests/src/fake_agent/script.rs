@@ -110,6 +110,7 @@ impl Run<'_> {
                 self.say(&answer["result"].to_string());
             }
             "silence" => self.said = true,
+            "update" => self.peer.update(serde_json::from_str(rest).unwrap_or_default()),
             "mode" => {
                 self.peer.set_mode(rest);
                 self.peer.update(json!({"sessionUpdate": "current_mode_update", "currentModeId": rest}));

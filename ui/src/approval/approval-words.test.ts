@@ -68,6 +68,8 @@ test('agents remember their "always"; OpenAgents remembers that of its own comma
   expect(rememberedOptions(approval({ command: { text: 'ls' } }))).toEqual(['Codex remembers “Always”.']);
   expect(rememberedOptions(approval({ command: { text: 'ls', program: '/bin/ls', cwd: '/' } }))).toEqual([]);
   expect(rememberedOptions(approval({ subject: 'trust' }))).toEqual([]);
+  const edits = { id: 'openagents:allow-edits', name: 'Allow edits', kind: 'allow_always' } as const;
+  expect(rememberedOptions(approval({ options: [edits] }))).toEqual([]);
   expect(rememberedOptions(approval({ options: ODD }))).toEqual([]);
 });
 

@@ -1,5 +1,6 @@
-import type { Approval, ApprovalCommand, ApprovalOption } from '../connection/wire';
+import type { Approval, ApprovalCommand, ApprovalOption, FormField } from '../connection/wire';
 import { plain } from '../kit/text';
+import { formOf } from './form';
 import { trustOutcome } from '../trust/trust';
 import { plural } from '../words/amounts';
 
@@ -12,11 +13,14 @@ export function mainOption(options: readonly ApprovalOption[]): ApprovalOption |
   return once.length === 1 ? once[0] : undefined;
 }
 
+/** The option of ours that allows edits until the turn ends. */
+const ALLOW_EDITS = 'openagents:allow-edits';
+
 /** Sentences that name the options that the agent itself remembers; the agent decides what it then allows. */
 export function rememberedOptions({ agent, command, options, subject }: Approval): string[] {
   if (subject === 'trust' || command?.program !== undefined) return [];
   return options
-    .filter(({ kind }) => kind === 'allow_always')
+    .filter(({ kind, id }) => kind === 'allow_always' && id !== ALLOW_EDITS)
     .map(({ name }) => `${plain(agent)} remembers “${plain(name)}”.`);
 }
 
@@ -63,12 +67,28 @@ function questionOutcome(approval: Extract<Approval, { state: 'answered' }>): st
   const option = options.find(({ id }) => id === optionId);
   const where = `on ${by || 'another device'}`;
   if (option !== undefined && !allows(option)) return `Declined ${where}`;
-  const given = Object.values(content ?? {})
+  const fields = formOf(approval)?.fields ?? [];
+  const given = fields.flatMap((field) => {
+    const answer = content?.[field.name];
+    if (answer === undefined || answer === null) return [];
+    const words = field.secret === true ? '••••' : short(answerWords(field, answer));
+    return [fields.length === 1 ? `“${words}”` : `${plain(field.title)}: “${words}”`];
+  });
+  return given.length === 0 ? `Answered ${where}` : `Answered ${where}: ${given.join(' · ')}`;
+}
+
+function answerWords(field: FormField, answer: unknown): string {
+  if (field.type === 'boolean') return answer === true ? 'Yes' : 'No';
+  const choices = field.type === 'choice' || field.type === 'choices' ? field.choices : [];
+  return [answer]
     .flat()
-    .map(String);
-  return given.length === 0
-    ? `Answered ${where}`
-    : `Answered ${where}: ${given.map((answer) => `“${plain(answer)}”`).join(', ')}`;
+    .map((one) => choices.find(({ value }) => value === one)?.title ?? String(one))
+    .join(', ');
+}
+
+function short(words: string): string {
+  const line = plain(words).replace(/\s+/g, ' ');
+  return line.length > 120 ? `${line.slice(0, 119)}…` : line;
 }
 
 /** Whether the agent states more than a title. Only then can the same question be recognised later. */

@@ -31,7 +31,12 @@ function initialOf(field: FormField): unknown {
 export function filled(form: Form, answers: Answers): Answers {
   const entries = form.fields.flatMap((field): [string, unknown][] => {
     const answer = answers[field.name];
-    if (answer === '' || answer === undefined || (Array.isArray(answer) && answer.length === 0)) return [];
+    if (
+      answer === undefined ||
+      (typeof answer === 'string' && answer.trim() === '') ||
+      (Array.isArray(answer) && answer.length === 0)
+    )
+      return [];
     return [[field.name, field.type === 'number' ? Number(answer) : answer]];
   });
   return Object.fromEntries(entries);

@@ -1,5 +1,5 @@
 /** Generated from `crates/wire` by `make generate`: do not edit. */
-import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk';
+import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclientprotocol/sdk/unstable';
 
 export type { SessionConfigOption, SessionInfo, SessionUpdate };
 
@@ -222,6 +222,13 @@ export type ApprovalOption = {
 
 export type ApprovalSubject = 'action' | 'trust' | 'question';
 
+/** Params of `_openagents/approvals/ask_before_edits`. */
+export type AskBeforeEdits = {
+  sessionId: string;
+  /** Id of the agent. */
+  agent: string;
+};
+
 /** What an agent asks the user before it acts, with a value of an option. */
 export type Asking = 'plan' | 'ask' | 'edits' | 'auto' | 'bypass';
 
@@ -429,6 +436,14 @@ export type DownloadOffer = {
   licence: string;
   licenceUrl: string;
   licenceAccepted: boolean;
+};
+
+/** `_meta.openagents` of a `session_info_update` without a title. */
+export type EditsMeta = {
+  /** Id of the agent. */
+  agent: string;
+  /** Until its turn ends, the agent need not ask before it edits files in the workspace. */
+  editsAllowed: boolean;
 };
 
 /** No members. */
@@ -944,6 +959,14 @@ export type NotSearched = {
   longMessages: number;
   /** The output of tools is not indexed. */
   toolOutput: boolean;
+};
+
+/** `_meta.openagents` of a `notice`. */
+export type NoticeMeta = {
+  /** It replaces an earlier one with the same id. */
+  id: string;
+  /** How often the agent has sent it. */
+  count: number;
 };
 
 export type OpenListener = { kind: Listener; address: string };

@@ -3,7 +3,7 @@ import { cardsOf } from '../findings/finding-text';
 import { screenText } from '../terminal/screen';
 import { delegation, isDelegation } from '../session/delegation';
 import { resultWords } from '../session/result-words';
-import type { MessageRow, Piece, Row, ToolRow } from '../session/rows';
+import { noteTitle, type MessageRow, type NoteRow, type Piece, type Row, type ToolRow } from '../session/rows';
 import { citation, locationOf } from '../words/places';
 
 /** A part that has to be folded or unfolded to show a text. */
@@ -39,8 +39,22 @@ function read(row: Row): Field[] {
       return [{ text: withoutMarkup(row.text), folds: [[row.key, true]] }];
     case 'message':
       return message(row);
+    case 'note':
+      return note(row);
     case 'tool':
       return isDelegation(row) ? delegate(row) : tool(row);
+  }
+}
+
+function note({ key, note }: NoteRow): Field[] {
+  const folds: Fold[] = [[key, true]];
+  switch (note.type) {
+    case 'notice':
+      return [shown(note.title), shown(note.description)];
+    case 'compaction':
+      return [shown(noteTitle(note)), { text: withoutMarkup(note.summary), folds }];
+    case 'plan':
+      return [shown(noteTitle(note)), shown(note.path), { text: withoutMarkup(note.text), folds }];
   }
 }
 

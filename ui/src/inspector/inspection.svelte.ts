@@ -1,7 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { METHODS, type Update, openagents } from '../connection/protocol';
 import type { Evidence, Finding, ToolMeta, UpdatePage, UpdateParams } from '../connection/wire';
-import { findingKey, type Row } from '../session/rows';
+import { findingKey, noteTitle, type Row } from '../session/rows';
 import { citation, locationOf } from '../words/places';
 
 /** An update of the inspected row; only its number if the page has dropped it. */
@@ -94,6 +94,8 @@ export function heading(target: Target): string {
       return 'Reasoning';
     case 'user':
       return 'Prompt';
+    case 'note':
+      return noteTitle(target.row.note);
   }
 }
 

@@ -27,7 +27,7 @@ export interface PickedOption {
 
 /** An agent's options in the order in which the composer shows them. */
 export interface ArrangedOptions {
-  /** The model, the effort and the mode, as far as the agent has them. */
+  /** The model, the effort and the mode, as far as the agent has them, and what else decides what it asks. */
   main: readonly PickedOption[];
   /** The rest, in the agent's order. */
   more: readonly PickedOption[];
@@ -38,8 +38,14 @@ const MAIN = ['model', 'thought_level', 'mode'];
 
 export function arranged(options: readonly SessionConfigOption[]): ArrangedOptions {
   const main = MAIN.flatMap((category) => options.find((option) => option.category === category) ?? []);
-  const rest = options.filter((option) => !main.includes(option));
-  return { main: main.flatMap(picked), more: rest.flatMap(picked) };
+  const rest = options.filter((option) => !main.includes(option)).flatMap(picked);
+  // One that decides what the agent asks has to be seen, and confirmed.
+  const asks = ({ groups }: PickedOption): boolean =>
+    groups.some(({ choices }) => choices.some((it) => it.asks !== null));
+  return {
+    main: [...main.flatMap(picked), ...rest.filter(asks)],
+    more: rest.filter((option) => !asks(option)),
+  };
 }
 
 function picked(option: SessionConfigOption): PickedOption[] {

@@ -515,7 +515,7 @@ describe('thoughts', () => {
       rows.map((row) =>
         row.kind === 'tool'
           ? [row.kind, row.state]
-          : [row.kind, row.text, row.kind === 'thought' && row.endedAt !== undefined],
+          : [row.kind, row.kind === 'note' ? row.note : row.text, row.kind === 'thought' && row.endedAt !== undefined],
       );
     expect(shown(short)).toEqual(shown(whole));
     expect(shown(whole)).toEqual([
@@ -539,4 +539,40 @@ test('a routing decision belongs to its prompt', () => {
   const fold = folded({ sessionUpdate: 'session_info_update', title: 'T' }, asked('a'), decided, asked('b'));
   expect(fold.rows).toMatchObject([{ text: 'a', routing, seqs: [2, 3] }, { text: 'b' }]);
   expect(fold.title).toBe('T');
+});
+
+test('notes are rows that later updates replace', () => {
+  const notice = (title: string, count: number): SessionUpdate =>
+    ({
+      sessionUpdate: 'notice',
+      severity: 'warning',
+      title,
+      _meta: { openagents: { id: title, count } },
+    });
+  const compaction = (status: string, more: object = {}): SessionUpdate =>
+    ({ sessionUpdate: 'compaction_update', compactionId: 'c', status, ...more });
+  const plan = (content: string): SessionUpdate =>
+    ({ sessionUpdate: 'plan_update', plan: { type: 'markdown', planId: 'p', content } });
+  const fold = emptyFold();
+  const updates = [
+    notice('Slow', 1),
+    compaction('in_progress'),
+    plan('# One'),
+    notice('Slow', 2),
+    compaction('completed', { summary: [{ type: 'text', text: 'Done.' }] }),
+    compaction('completed'),
+    plan('# Two'),
+    { sessionUpdate: 'plan_removed', planId: 'p' } as SessionUpdate,
+  ];
+  for (const update of numbered(updates)) apply(fold, update);
+  expect(fold.rows.map((row) => (row.kind === 'note' ? row.note : row))).toEqual([
+    { type: 'notice', severity: 'warning', title: 'Slow', description: '', count: 2 },
+    { type: 'compaction', state: 'completed', summary: 'Done.', error: '' },
+    { type: 'plan', text: '# Two', path: null, removed: true },
+  ]);
+  expect(fold.rows.map(({ seqs }) => seqs)).toEqual([
+    [1, 4],
+    [2, 5, 6],
+    [3, 7, 8],
+  ]);
 });

@@ -3,6 +3,8 @@ import { type Update, openagents } from '../connection/protocol';
 import type {
   Approval,
   Decision,
+  EditsMeta,
+  NoticeMeta,
   PromptMeta,
   SessionConfigOption,
   SessionUpdate,
@@ -12,7 +14,18 @@ import type {
   ToolMeta,
 } from '../connection/wire';
 import { planView, stilled, type PlanView } from '../plan/plan';
-import type { FileLocation, MessageRow, Picture, Piece, Row, ThoughtRow, ToolRow, ToolState, UserRow } from './rows';
+import type {
+  FileLocation,
+  MessageRow,
+  Note,
+  Picture,
+  Piece,
+  Row,
+  ThoughtRow,
+  ToolRow,
+  ToolState,
+  UserRow,
+} from './rows';
 
 type Body<K extends SessionUpdate['sessionUpdate']> = Extract<SessionUpdate, { sessionUpdate: K }>;
 
@@ -45,6 +58,8 @@ export interface Fold {
   commands: Reported<readonly AvailableCommand[]> | null;
   /** The options that an agent offers. */
   options: Reported<readonly SessionConfigOption[]> | null;
+  /** The agent that may edit files until its turn ends; null if none may. */
+  edits: string | null;
   /** How much of the model's context is in use. */
   usage: Reported<Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>> | null;
   /** The number of updates received. */
@@ -55,6 +70,8 @@ export interface Fold {
   working: boolean;
   /** The row index of each tool call. */
   calls: Map<string, number>;
+  /** The row index of each note. */
+  notes: Map<string, number>;
   /** Calls that have not ended. */
   open: Set<string>;
   /** Questions by the id of the approval, those of delegates included. */
@@ -77,11 +94,13 @@ export function emptyFold(): Fold {
     mode: null,
     commands: null,
     options: null,
+    edits: null,
     usage: null,
     updates: 0,
     seq: 0,
     working: false,
     calls: new Map(),
+    notes: new Map(),
     open: new Set(),
     asked: new Map(),
     delegates: new Map(),
@@ -188,6 +207,7 @@ function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
       return applyThought(fold, body, at);
     case 'session_info_update':
       fold.title = body.title ?? fold.title;
+      applyEdits(fold, body);
       return applyRouting(fold, body, at);
     case 'current_mode_update':
       fold.mode = body.currentModeId;
@@ -203,14 +223,68 @@ function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
       fold.usage = reported(body, { used, size, cost });
       return;
     }
+    case 'notice': {
+      const { id, count = 1 } = openagents<NoticeMeta>(body._meta);
+      const { title, description } = body;
+      const severity = body.severity === 'error' || body.severity === 'warning' ? body.severity : 'info';
+      return applyNote(fold, id ?? title, at, () => ({
+        type: 'notice',
+        severity,
+        title,
+        description: description ?? '',
+        count,
+      }));
+    }
+    case 'compaction_update':
+      return applyNote(fold, body.compactionId, at, (before) => compaction(body, before));
+    case 'plan_update': {
+      const { plan } = body;
+      if (plan.type !== 'markdown') return;
+      const { content: text, path = null } = plan as { content: string; path?: string | null };
+      return applyNote(fold, plan.planId, at, () => ({ type: 'plan', text, path, removed: false }));
+    }
+    case 'plan_removed':
+      return applyNote(fold, body.planId, at, (before) =>
+        before?.type === 'plan' ? { ...before, removed: true } : { type: 'plan', text: '', path: null, removed: true },
+      );
     default:
       // Kinds of later protocols: counted, not drawn.
       return;
   }
 }
 
+/** Adds a note, or replaces the earlier one with its id. */
+function applyNote(fold: Fold, id: string, at: Update, change: (before: Note | undefined) => Note): void {
+  const index = fold.notes.get(id) ?? fold.rows.length;
+  const row = fold.rows[index];
+  if (row?.kind === 'note') {
+    fold.rows[index] = { ...row, note: change(row.note), seqs: [...row.seqs, at.seq] };
+    return;
+  }
+  endThought(fold, at);
+  fold.notes.set(id, index);
+  const key = `${fold.prefix}n${fold.updates}`;
+  fold.rows.push({ kind: 'note', key, seqs: [at.seq], ts: at.ts, note: change(undefined), late: false });
+}
+
+function compaction(body: Body<'compaction_update'>, before: Note | undefined): Note {
+  const known = before?.type === 'compaction' ? before : null;
+  const { status, summary, error } = body;
+  return {
+    type: 'compaction',
+    state: status === 'completed' || status === 'failed' || status === 'cancelled' ? status : 'running',
+    summary: summary === undefined ? (known?.summary ?? '') : (summary ?? []).map(textOf).join(''),
+    error: error ?? known?.error ?? '',
+  };
+}
+
 function reported<T>({ _meta }: { _meta?: unknown }, value: T): Reported<T> {
   return { agent: openagents<StateMeta>(_meta).agent ?? '', value };
+}
+
+function applyEdits(fold: Fold, body: Body<'session_info_update'>): void {
+  const { agent, editsAllowed } = openagents<EditsMeta>(body._meta);
+  if (agent !== undefined && editsAllowed !== undefined) fold.edits = editsAllowed ? agent : null;
 }
 
 /** Attaches a routing decision to its prompt. */

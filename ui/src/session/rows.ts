@@ -115,7 +115,45 @@ export interface UserRow extends RowBase {
   routing?: Decision;
 }
 
-export type Row = ToolRow | MessageRow | ThoughtRow | UserRow;
+/** Something that an agent shows beside its answer. */
+export type Note =
+  | { type: 'notice'; severity: 'info' | 'warning' | 'error'; title: string; description: string; count: number }
+  | {
+      type: 'compaction';
+      state: 'running' | 'completed' | 'failed' | 'cancelled';
+      /** Markdown; empty if the agent does not publish it. */
+      summary: string;
+      error: string;
+    }
+  /** Markdown. */
+  | { type: 'plan'; text: string; path: string | null; removed: boolean };
+
+export interface NoteRow extends RowBase {
+  kind: 'note';
+  note: Note;
+  late: false;
+}
+
+export type Row = ToolRow | MessageRow | ThoughtRow | UserRow | NoteRow;
+
+const COMPACTION = {
+  running: 'Compacting the conversation…',
+  completed: 'Conversation compacted',
+  failed: "The conversation couldn't be compacted",
+  cancelled: 'Compacting was cancelled',
+};
+
+/** The line that shows a note; the rest can be unfolded. */
+export function noteTitle(note: Note): string {
+  switch (note.type) {
+    case 'notice':
+      return note.title;
+    case 'compaction':
+      return note.error === '' ? COMPACTION[note.state] : `${COMPACTION[note.state]}: ${note.error}`;
+    case 'plan':
+      return note.removed ? 'Plan, withdrawn' : 'Plan';
+  }
+}
 
 export function findingKey(row: string, at: number): string {
   return `${row}#${at}`;

@@ -44,6 +44,8 @@ export class Session {
   commands = $state.raw<Fold['commands']>(null);
   /** The options that an agent offers; null if none reported any. */
   options = $state.raw<Fold['options']>(null);
+  /** The agent that may edit files until its turn ends; null if none may. */
+  edits = $state<string | null>(null);
   /** A change of an option has been requested and is not answered yet. */
   setting = $state(false);
   usage = $state.raw<Fold['usage']>(null);
@@ -345,6 +347,7 @@ export class Session {
     this.plan = fold.plan;
     this.commands = fold.commands;
     this.options = fold.options;
+    this.edits = fold.edits;
     this.usage = fold.usage;
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;

@@ -224,12 +224,23 @@ export class Sessions {
     session.problem = null;
     session.setting = true;
     try {
+      const before = session.options;
       const { configOptions } = await this.#set(session.id, configId, value);
-      session.offered(agentOf(configId), configOptions);
+      // The log may be ahead of the answer.
+      if (session.options === before) session.offered(agentOf(configId), configOptions);
     } catch (error) {
       session.problem = asSentence(sentence(error));
     } finally {
       session.setting = false;
+    }
+  }
+
+  /** Asks again before each edit of the agent that may edit files until its turn ends. */
+  async askBeforeEdits(session: Session, agent: string): Promise<void> {
+    try {
+      await this.#link.request('_openagents/approvals/ask_before_edits', { sessionId: session.id, agent });
+    } catch (error) {
+      session.problem = asSentence(sentence(error));
     }
   }
 

@@ -1,16 +1,21 @@
 //! Converts protocol types into ours, one function per type.
 
 use crate::{
-    limits::{CALL_PIECES, COMMAND_NAME, COMMAND_WORDS, OFFERED_COMMANDS, PERMISSION_OPTIONS},
-    output::{self, CallNews, CallStatus, Role, Shown, TerminalNews, Timeline, diff, one_line},
+    limits::{
+        CALL_PIECES, COMMAND_NAME, COMMAND_WORDS, NOTICE_WORDS, OFFERED_COMMANDS, OPTION_ID,
+        PERMISSION_OPTIONS,
+    },
+    output::{
+        self, CallNews, CallStatus, Change, NoteNews, Role, Shown, TerminalNews, Timeline, diff, one_line,
+    },
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     approval::{ApprovalOption, OptionKind},
     text::clip_bytes,
     update::{
-        AgentPart, ContextUsage, Cost, EntryStatus, Location, OfferedCommand, ToolCallDetails, ToolContent,
-        ToolKind,
+        AgentPart, CompactionState, ContextUsage, Cost, EntryStatus, Location, OfferedCommand, Severity,
+        ToolCallDetails, ToolContent, ToolKind,
     },
 };
 use serde_json::Value;
@@ -147,7 +152,13 @@ pub(super) fn add_update(timeline: &mut Timeline, now: Instant, update: wire::Se
         wire::SessionUpdate::AgentThoughtChunk(chunk) => add_text(timeline, now, Role::Thought, &chunk),
         wire::SessionUpdate::ToolCall(call) => drop(timeline.call(now, announced_call(call), true)),
         wire::SessionUpdate::ToolCallUpdate(update) => drop(timeline.call(now, call_news(update), false)),
-        wire::SessionUpdate::Plan(plan) => timeline.plan(now, steps(plan)),
+        wire::SessionUpdate::Plan(plan) => timeline.plan(now, steps(plan.entries)),
+        wire::SessionUpdate::PlanUpdate(wire::PlanUpdate {
+            plan: wire::PlanUpdateContent::Items(plan),
+            ..
+        }) => {
+            timeline.plan(now, steps(plan.entries));
+        }
         _ => {}
     }
 }
@@ -158,8 +169,8 @@ pub(super) fn add_text(timeline: &mut Timeline, now: Instant, role: Role, chunk:
     }
 }
 
-fn steps(plan: wire::Plan) -> impl Iterator<Item = (String, EntryStatus)> {
-    plan.entries.into_iter().map(|entry| {
+fn steps(entries: Vec<wire::PlanEntry>) -> impl Iterator<Item = (String, EntryStatus)> {
+    entries.into_iter().map(|entry| {
         let status = match entry.status {
             wire::PlanEntryStatus::InProgress => EntryStatus::InProgress,
             wire::PlanEntryStatus::Completed => EntryStatus::Completed,
@@ -175,8 +186,61 @@ pub(super) fn state(update: &Value) -> Option<AgentPart> {
     match update["sessionUpdate"].as_str()? {
         "available_commands_update" => Some(AgentPart::Commands(commands(&update["availableCommands"]))),
         "usage_update" => usage(update).map(AgentPart::Usage),
+        "session_info_update" => {
+            let title = update["title"].as_str().and_then(one_line)?;
+            Some(AgentPart::Title(title))
+        }
         _ => None,
     }
+}
+
+/// Reads a notice, a compaction or a plan as text, from the raw JSON. `None` if it is another kind of update, or says too
+/// little.
+pub(super) fn note(update: &Value) -> Option<NoteNews> {
+    let id = |value: &Value| value.as_str().filter(|id| id.len() <= OPTION_ID).map(str::to_owned);
+    Some(match update["sessionUpdate"].as_str()? {
+        "notice" => NoteNews::Notice {
+            severity: match update["severity"].as_str() {
+                Some("error") => Severity::Error,
+                Some("warning") => Severity::Warning,
+                _ => Severity::Info,
+            },
+            title: update["title"].as_str().and_then(one_line)?,
+            description: update["description"].as_str().map(|text| clip_bytes(text, NOTICE_WORDS)),
+        },
+        "compaction_update" => NoteNews::Compaction {
+            id: id(&update["compactionId"])?,
+            state: Some(match update["status"].as_str()? {
+                "completed" => CompactionState::Completed,
+                "failed" => CompactionState::Failed,
+                "cancelled" => CompactionState::Cancelled,
+                _ => CompactionState::Running,
+            }),
+            summary: match update.get("summary") {
+                None => Change::None,
+                Some(Value::Array(blocks)) => Change::Set(blocks.iter().filter_map(block_text).collect()),
+                Some(_) => Change::Clear,
+            },
+            error: update["error"].as_str().and_then(one_line),
+        },
+        "compaction_summary_chunk" => NoteNews::Compaction {
+            id: id(&update["compactionId"])?,
+            state: None,
+            summary: Change::Append(block_text(&update["content"])?),
+            error: None,
+        },
+        "plan_update" => NoteNews::Plan {
+            id: id(&update["plan"]["planId"])?,
+            text: update["plan"]["content"].as_str()?.to_owned(),
+            path: update["plan"]["path"].as_str().and_then(one_line),
+        },
+        "plan_removed" => NoteNews::PlanRemoved { id: id(&update["planId"])? },
+        _ => return None,
+    })
+}
+
+fn block_text(block: &Value) -> Option<String> {
+    text(&serde_json::from_value(block.clone()).ok()?)
 }
 
 fn usage(update: &Value) -> Option<ContextUsage> {
@@ -363,6 +427,62 @@ mod tests {
         ];
         for (option, expected) in rows {
             assert_eq!(lowers(&option), expected, "{option:?}");
+        }
+    }
+
+    #[test]
+    fn bad_notes_are_skipped() {
+        let good = [
+            json!({"sessionUpdate": "notice", "severity": "odd", "title": "T", "description": 7}),
+            json!({"sessionUpdate": "compaction_update", "compactionId": "c", "status": "odd", "summary": null, "error": 7}),
+            json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": {"type": "text", "text": "x"}}),
+            json!({"sessionUpdate": "plan_update", "plan": {"type": "markdown", "planId": "p", "content": "x", "path": 7}}),
+            json!({"sessionUpdate": "plan_removed", "planId": "p"}),
+        ];
+        let read: Vec<_> = good.iter().map(|update| note(update).unwrap()).collect();
+        let id = |id: &str| id.to_owned();
+        let compaction = |state, summary| NoteNews::Compaction { id: id("c"), state, summary, error: None };
+        assert_eq!(
+            read,
+            [
+                NoteNews::Notice { severity: Severity::Info, title: id("T"), description: None },
+                compaction(Some(CompactionState::Running), Change::Clear),
+                compaction(None, Change::Append(id("x"))),
+                NoteNews::Plan { id: id("p"), text: id("x"), path: None },
+                NoteNews::PlanRemoved { id: id("p") },
+            ]
+        );
+        // Without a member that is required, or with a value of another type.
+        let required: [&[&str]; 5] = [
+            &["/title"],
+            &["/compactionId", "/status"],
+            &["/compactionId", "/content"],
+            &["/plan", "/plan/planId", "/plan/content"],
+            &["/planId"],
+        ];
+        for (update, members) in good.iter().zip(required) {
+            for member in members {
+                for value in [Value::Null, json!(7), json!({"x": []})] {
+                    let mut bad = update.clone();
+                    *bad.pointer_mut(member).unwrap() = value;
+                    assert_eq!(note(&bad), None, "{bad}");
+                }
+            }
+        }
+        let items =
+            json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": "p", "entries": []}});
+        assert_eq!(note(&items), None, "it is a plan of steps");
+        let long = json!({"sessionUpdate": "plan_removed", "planId": "x".repeat(1 << 20)});
+        assert_eq!(note(&long), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn note_reads_anything(kind in "notice|compaction_update|compaction_summary_chunk|plan_update|plan_removed", text in ".*") {
+            let members = ["title", "compactionId", "status", "planId"].map(|name| (name.to_owned(), json!(text)));
+            let mut update = json!({"sessionUpdate": kind, "plan": {"planId": text, "content": text}, "summary": [text], "content": text});
+            update.as_object_mut().unwrap().extend(members);
+            let _ = note(&update);
         }
     }
 }

@@ -153,6 +153,13 @@ impl Frozen {
             && Named::in_workspace(root, &self.command).digests == *digests
     }
 
+    /// Returns whether the command names `file`, a canonical path, or may run files that nobody can list.
+    pub(super) fn names(&self, root: &Path, file: &Path) -> bool {
+        let Named { digests, folders, unpinned, .. } = &self.named;
+        let is_file = digests.iter().any(|digest| root.join(&digest.path) == file);
+        is_file || !unpinned.is_empty() || folders.iter().any(|folder| file.starts_with(folder))
+    }
+
     /// Returns whether writing `file`, a canonical path, may change what the command does.
     pub(super) fn is_touched_by(&self, root: &Path, file: &Path) -> bool {
         let is_below = self.named.folders.iter().any(|folder| file.starts_with(folder));
@@ -308,6 +315,11 @@ impl PendingCommands {
 
     pub(super) fn remove(&self, terminal: &str) {
         self.0.lock().remove(terminal);
+    }
+
+    /// Returns whether writing `file`, a canonical path, may change what a command does.
+    pub(super) fn names(&self, root: &Path, file: &Path) -> bool {
+        self.0.lock().values().any(|(frozen, _)| frozen.names(root, file))
     }
 
     /// Voids the approvals of all commands that writing `file`, a canonical path, may change.

@@ -11,7 +11,7 @@ use super::{
     terminals::Terminals,
 };
 use crate::{
-    limits::{ACP_TICK, EARLY_UPDATES, FAMILY_CHECK, QUEUED_FILES},
+    limits::{ACP_CANCEL_CHECK, ACP_TICK, EARLY_UPDATES, FAMILY_CHECK, QUEUED_FILES},
     process::{Groups, is_for_commands},
 };
 use agent_client_protocol_schema::v1 as wire;
@@ -67,6 +67,8 @@ pub(super) struct Live {
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     pub(super) pending: PendingCommands,
     timeouts: AcpTimeouts,
+    /// The session is open, with all options set: prompts may follow.
+    open: AtomicBool,
     /// The user has cancelled the running turn. Checked before every message, however many there are.
     cancelled: AtomicBool,
     stage: Mutex<Stage>,
@@ -98,6 +100,7 @@ impl Live {
             asks: Mutex::default(),
             pending: PendingCommands::default(),
             timeouts: config.timeouts,
+            open: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             stage: Mutex::new(Stage::new(config.asks)),
         });
@@ -114,8 +117,8 @@ impl Live {
     fn staged<T>(&self, stage: &mut Stage, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
         let result = change(stage, Instant::now());
         let ready = stage.timeline.take();
-        if let Some(host) = &stage.host.0 {
-            let (news, silence) = (stage.news.take(Instant::now()), stage.silence.take());
+        if let Some(host) = stage.host.0.clone() {
+            let (news, silence) = (stage.take_news(Instant::now()), stage.silence.take());
             let report = || {
                 ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));
                 news.into_iter().for_each(|part| host.report(part));
@@ -308,7 +311,13 @@ impl Live {
             }
             self.apply_options(stage, now, &update);
             if let Some(part) = from_wire::state(&update) {
-                stage.news.record(part);
+                stage.record(part);
+                return;
+            }
+            if let Some(note) = from_wire::note(&update) {
+                if !stage.replaying {
+                    stage.timeline.add_note(now, note);
+                }
                 return;
             }
             let Ok(update) = serde_json::from_value::<wire::SessionUpdate>(update) else {
@@ -350,7 +359,14 @@ impl Live {
             let asks = CancellationToken::new();
             stage.may_change_approval_mode =
                 prompt.may_change_approval_mode && lowering_command(prompt.text).is_some();
-            stage.turn = Some(Turn { asks, access, done, refused: false, message: String::new() });
+            stage.turn = Some(Turn {
+                asks,
+                access,
+                done,
+                refused: false,
+                edits_allowed: false,
+                message: String::new(),
+            });
             let text = prompt.brief.map(|brief| format!("{brief}{}", prompt.text));
             stage.prompt = Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text)));
             Some(outcome)
@@ -387,6 +403,23 @@ impl Live {
         self.stage.lock().prompt.is_some()
     }
 
+    pub(super) fn open(&self) {
+        self.open.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits while the agent starts. Returns its session; `None` if it has exited, or takes too long.
+    pub(super) fn wait_for_session(&self) -> Option<String> {
+        let deadline = Instant::now() + self.timeouts.start;
+        while !self.open.load(Ordering::SeqCst) {
+            if self.is_gone() || Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(ACP_CANCEL_CHECK);
+        }
+        let stage = self.stage.lock();
+        stage.session.clone().filter(|_| !stage.closed && !self.connection.is_gone())
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.stage.lock().closed || self.connection.is_gone()
     }
@@ -400,6 +433,7 @@ impl Live {
             stage.prompt = None;
             stage.sets.clear();
             let unfinished = format!("{} exited before this finished", self.name);
+            stage.timeline.close_notes(now, &unfinished);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
             stage.timeline.close_open(now, &unfinished);
         });

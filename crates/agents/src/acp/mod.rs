@@ -8,6 +8,7 @@
 
 mod config;
 mod connection;
+mod edits;
 mod files;
 mod frame;
 mod from_wire;
@@ -21,6 +22,7 @@ mod questions;
 mod requests;
 mod stage;
 mod terminals;
+mod watch;
 
 pub use crate::{
     asking::{AskingLevel, LevelSetting},
@@ -43,7 +45,6 @@ use openagents_core::{
     workspace::Workspace,
 };
 use opening::{OpenedSession, Opening, Stop};
-pub(crate) use options::SessionOptions;
 use parking_lot::Mutex;
 use std::{
     collections::HashMap,
@@ -194,15 +195,14 @@ impl AcpAgent {
             live.connection.stop(self.closed_reason());
         }
         let deadline = Instant::now() + timeouts.start;
-        let choices = &request.choices;
-        let opening =
-            Opening { config: &self.config, live: &live, host: host.as_ref(), choices, cancel, deadline };
+        let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
             slot.live.lock().take();
         })?;
         *slot.session.lock() = Some(opened.session.clone());
+        live.open();
         Ok((live, opened))
     }
 
@@ -301,8 +301,15 @@ impl AgentProvider for AcpAgent {
         value: &OptionValue,
     ) -> Result<Option<Vec<SessionOption>>, String> {
         let slot = self.slots.lock().get(session_id).cloned();
-        let running = slot.and_then(|slot| slot.live.lock().clone().zip(slot.session.lock().clone()));
-        running.map_or(Ok(None), |(live, session)| live.set_option(&session, option, value))
+        let live = slot.and_then(|slot| slot.live.lock().clone());
+        live.map_or(Ok(None), |live| live.set_option(option, value))
+    }
+
+    fn ask_before_edits(&self, session_id: &str) {
+        let slot = self.slots.lock().get(session_id).cloned();
+        if let Some(live) = slot.and_then(|slot| slot.live.lock().clone()) {
+            live.ask_before_edits();
+        }
     }
 
     fn close(&self, session_id: &str) {

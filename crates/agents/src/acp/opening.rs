@@ -6,9 +6,10 @@ use super::{
     frame::RpcError,
     live::Live,
     stage::{PendingSet, SetAnswer, SetBy, Stage},
+    watch::{Lowered, Watch, current, named},
 };
 use crate::{
-    asking::{self, AskingLevel, LevelSetting, Lowered, Watch, named},
+    asking::{AskingLevel, LevelSetting},
     limits::{ACP_CANCEL_CHECK, REVERSIONS, SET_OPTION},
 };
 use agent_client_protocol_schema::v1 as wire;
@@ -16,7 +17,7 @@ use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost},
     model::Activity,
-    update::{AgentPart, OptionChoices, OptionValue, SessionOption, in_setting_order},
+    update::{AgentPart, OptionValue, SessionOption, in_setting_order},
 };
 use serde_json::{Value, json};
 use std::{
@@ -35,8 +36,6 @@ pub(super) struct Opening<'a> {
     pub(super) config: &'a AcpAgentConfig,
     pub(super) live: &'a Arc<Live>,
     pub(super) host: &'a dyn AgentHost,
-    /// Values that clients chose.
-    pub(super) choices: &'a OptionChoices,
     pub(super) cancel: &'a CancellationToken,
     pub(super) deadline: Instant,
 }
@@ -112,6 +111,7 @@ impl Opening<'_> {
         for setting in settings {
             let wanted = OptionValue::Select(setting.asks.to_owned());
             let option = self.live.stage(|stage, _| stage.options.find(|it| setting.is_for(it)).cloned());
+            let wanted = option.as_ref().map_or(wanted.clone(), |option| option.typed(wanted));
             let is_offered =
                 option.as_ref().map_or(setting.is_always_offered, |option| option.offers(&wanted));
             if option.as_ref().is_some_and(|option| option.current() == wanted) {
@@ -129,22 +129,29 @@ impl Opening<'_> {
                 Err(error) if error.wants_login() => return Err(self.refusal("set_config_option", &error)),
                 Err(error) => return Err(self.level_error(setting, &error.sentence())),
             }
-            let is_set = self.live.stage(|stage, _| {
-                asking::current(setting, &stage.options).is_none_or(|current| current == setting.asks)
-            });
+            let is_set = self
+                .live
+                .stage(|stage, _| current(setting, &stage.options).is_none_or(|value| value == setting.asks));
             if !is_set {
                 return Err(self.level_error(setting, "it did not change"));
             }
         }
-        self.live.stage(|stage, _| stage.level = Some(Watch::new(settings, &stage.options)));
-        Ok(())
+        // Checked together with the start of the watch, which takes what holds now for what was set.
+        let unset = self.live.stage(|stage, _| {
+            stage.level = Some(Watch::new(settings, &stage.options));
+            settings.iter().find(|setting| {
+                current(setting, &stage.options).is_some_and(|value| !setting.asks_with(value))
+            })
+        });
+        unset.map_or(Ok(()), |setting| Err(self.level_error(setting, "it did not change")))
     }
 
     /// Sets the values that clients chose. The agent works without one that it refuses.
     fn set_choices(&self, session: &str) -> Result<(), Stop> {
+        let choices = self.host.choices();
         let options = self.live.stage(|stage, _| stage.options.all());
         for id in in_setting_order(&options).into_iter().map(|option| &option.id) {
-            let Some(wanted) = self.choices.get(id) else { continue };
+            let Some(wanted) = choices.get(id) else { continue };
             // Another model may have brought other options.
             let option = self.live.stage(|stage, _| stage.options.find(|option| option.id == *id).cloned());
             if option.is_none_or(|option| option.current() == *wanted || !option.offers(wanted)) {
@@ -187,7 +194,8 @@ impl Opening<'_> {
             "clientCapabilities": {
                 "fs": {"readTextFile": self.config.reads_files_here, "writeTextFile": true},
                 "terminal": true,
-                "session": {"configOptions": {"boolean": {}}},
+                "plan": {},
+                "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
                 "elicitation": {"form": {}, "url": {}},
             },
         });
@@ -286,7 +294,7 @@ impl Live {
     }
 
     fn check_options(&self, stage: &mut Stage, now: Instant) {
-        stage.news.record(AgentPart::Options(stage.options.all()));
+        stage.record(AgentPart::Options(stage.options.all()));
         let may_change_approval_mode = stage.may_change_approval_mode;
         let lowered = match &mut stage.level {
             Some(level) => level.check(&stage.options, may_change_approval_mode),
@@ -304,6 +312,7 @@ impl Live {
                 return self.connection.stop(format!("{changed}, again and again, and was stopped"));
             }
             let value = OptionValue::Select(back_to);
+            let value = option.map_or(value.clone(), |option| option.typed(value));
             let (method, params) = stage.options.set_request(&session, &id, &value);
             let number = self.connection.request(method, &params);
             let by = SetBy::Reversion(format!("{changed}, refused to change it back, and was stopped"));
@@ -336,17 +345,21 @@ impl Live {
         (method, answer)
     }
 
-    /// Sets an option for a client and returns all options; `None` if the agent has exited.
+    /// Sets an option for a client and returns all options; `None` if the agent does not run. Waits while it starts.
     pub(super) fn set_option(
         &self,
-        session: &str,
         id: &str,
         value: &OptionValue,
     ) -> Result<Option<Vec<SessionOption>>, String> {
-        if self.is_gone() {
-            return Ok(None);
+        let Some(session) = self.wait_for_session() else { return Ok(None) };
+        let is_set = |stage: &Stage| {
+            stage.sets.is_empty()
+                && stage.options.find(|it| it.id == id).is_some_and(|it| it.current() == *value)
+        };
+        if let Some(options) = self.stage(|stage, _| is_set(stage).then(|| stage.options.all())) {
+            return Ok(Some(options));
         }
-        let (_, answer) = self.request_set(session, id, value);
+        let (_, answer) = self.request_set(&session, id, value);
         match answer.recv_timeout(SET_OPTION) {
             Ok(answer) => answer.map(Some).map_err(|error| format!("{}: {}", self.name, error.sentence())),
             Err(mpsc::RecvTimeoutError::Disconnected) => Ok(None),
@@ -360,21 +373,24 @@ impl Live {
     /// Handles the response to a request that set an option.
     pub(super) fn handle_set(&self, stage: &mut Stage, now: Instant, set: PendingSet, answer: &Reply) {
         let PendingSet { option, value, by } = set;
+        let mut is_set = answer.is_ok();
         if let Ok(answer) = answer {
             stage.options.apply_set(&option, &value, answer);
+            // The answer may report that nothing has changed.
+            is_set = stage.options.find(|it| it.id == option).is_none_or(|it| it.current() == value);
             self.check_options(stage, now);
         }
         match (by, answer) {
-            (SetBy::Reversion(_), Ok(_)) => {}
-            (SetBy::Reversion(why), Err(_)) => self.connection.stop(why),
+            (SetBy::Reversion(_), _) if is_set => {}
+            (SetBy::Reversion(why), _) => self.connection.stop(why),
             (SetBy::Request { answered, chosen_before }, answer) => {
                 if answer.is_err()
                     && let Some((option, level)) =
                         stage.options.find(|it| it.id == option).zip(stage.level.as_mut())
                 {
-                    level.unchoose(option, chosen_before);
+                    level.unchoose(option, &value, chosen_before);
                 }
-                stage.news.expedite("options");
+                stage.news.expedite(&"options");
                 // The caller may have given up.
                 let _ = answered.send(answer.as_ref().map(|_| stage.options.all()).map_err(Clone::clone));
             }

@@ -37,6 +37,9 @@ enum SetBy {
     Model,
 }
 
+/// Members of updates and responses that report options.
+const STATED_IN: [&str; 5] = ["configOptions", "models", "modes", "currentModeId", "modeId"];
+
 impl SessionOptions {
     pub(crate) fn new(asks: AskingLevel) -> Self {
         Self { asks, options: Vec::new() }
@@ -53,6 +56,10 @@ impl SessionOptions {
     /// Applies an update, or a response to a request that opens a session or sets an option. Returns whether the
     /// options have changed.
     pub(crate) fn apply(&mut self, reply: &Value) -> bool {
+        // Most updates are pieces of text.
+        if !STATED_IN.iter().any(|member| reply.get(member).is_some()) {
+            return false;
+        }
         let before = self.all();
         if let Some(stated) = reply["configOptions"].as_array() {
             self.replace(stated);
@@ -110,7 +117,8 @@ impl SessionOptions {
         if current.is_none() && stated.is_empty() {
             return;
         }
-        let known = self.options.iter_mut().find(|known| known.option.category.as_deref() == Some(category));
+        let is_it = |it: &SessionOption| it.category.as_deref() == Some(category) || it.id == category;
+        let known = self.options.iter_mut().find(|known| is_it(&known.option));
         match known.map(|known| &mut known.option.setting) {
             Some(Setting::Select { current: value, values }) => {
                 if let Some(current) = current {

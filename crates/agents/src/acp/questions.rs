@@ -15,9 +15,9 @@ use std::{collections::HashSet, net::IpAddr};
 pub(super) fn form(params: &Value) -> Result<Form, String> {
     let message = clip_bytes(params["message"].as_str().unwrap_or_default(), FORM_BYTES);
     if params["mode"] == "url" {
-        let url = params["url"].as_str().filter(|url| is_safe(url));
-        let url = url.ok_or_else(|| "its address is not one that can be opened safely".to_owned())?;
-        return Ok(Form { message, fields: Vec::new(), url: Some(url.to_owned()) });
+        let url = params["url"].as_str().and_then(safe_address);
+        let url = url.ok_or_else(|| "its link is not safe to open".to_owned())?;
+        return Ok(Form { message, fields: Vec::new(), url: Some(url) });
     }
     let schema = &params["requestedSchema"];
     let Some(properties) = schema["properties"].as_object() else {
@@ -34,7 +34,7 @@ pub(super) fn form(params: &Value) -> Result<Form, String> {
         let Some(kind) = kind(stated) else {
             if is_required {
                 let title = title(name, stated);
-                return Err(format!("its field “{title}” is of a kind that is not known here"));
+                return Err(format!("its field “{title}” has an unsupported type"));
             }
             continue;
         };
@@ -58,7 +58,10 @@ fn kind(stated: &Value) -> Option<FieldKind> {
     let default = &stated["default"];
     Some(match stated["type"].as_str()? {
         "string" => match choices(stated)? {
-            Some(choices) => FieldKind::Choice { choices, default: default.as_str().map(str::to_owned) },
+            Some(choices) => {
+                let default = default.as_str().filter(|default| offers(&choices, default));
+                FieldKind::Choice { default: default.map(str::to_owned), choices }
+            }
             None => FieldKind::Text { default: default.as_str().map(str::to_owned) },
         },
         "boolean" => FieldKind::Boolean { default: default.as_bool().unwrap_or_default() },
@@ -69,12 +72,17 @@ fn kind(stated: &Value) -> Option<FieldKind> {
             default: default.as_f64(),
         },
         "array" => {
+            let choices = choices(&stated["items"])??;
             let picked = default.as_array().into_iter().flatten().filter_map(Value::as_str);
-            let default = picked.map(str::to_owned).collect();
-            FieldKind::Choices { choices: choices(&stated["items"])??, default }
+            let default = picked.filter(|it| offers(&choices, it)).map(str::to_owned).collect();
+            FieldKind::Choices { choices, default }
         }
         _ => return None,
     })
+}
+
+fn offers(choices: &[FormChoice], value: &str) -> bool {
+    choices.iter().any(|choice| choice.value == value)
 }
 
 /// Reads the values of a field: `Some(None)` if it takes any text, `None` if they cannot be shown.
@@ -110,15 +118,19 @@ fn is_secret(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
-/// Whether an address may be opened in a browser.
-fn is_safe(url: &str) -> bool {
-    if url.len() > URL_BYTES || url.chars().any(|sign| sign.is_control() || sign.is_whitespace()) {
-        return false;
+/// Returns an address as a browser reads it, with an ASCII host; `None` if it may not be opened, or if its host is
+/// easily mistaken.
+fn safe_address(stated: &str) -> Option<String> {
+    let is_odd = |sign: char| sign.is_control() || sign.is_whitespace() || sign == '\\';
+    if stated.len() > URL_BYTES || stated.chars().any(is_odd) {
+        return None;
     }
-    let Ok(url) = reqwest::Url::parse(url) else { return false };
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let url = reqwest::Url::parse(stated).ok()?;
+    let host = url.host_str()?.trim_matches(['[', ']']);
     let is_here = host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.is_loopback());
-    !host.is_empty() && (url.scheme() == "https" || url.scheme() == "http" && is_here)
+    let is_safe = url.scheme() == "https" || url.scheme() == "http" && is_here;
+    let is_plain = url.username().is_empty() && url.password().is_none();
+    (is_safe && is_plain).then(|| url.to_string())
 }
 
 #[cfg(test)]
@@ -192,7 +204,7 @@ mod tests {
     fn unknown_field_is_left_out_unless_required() {
         let fields = json!({"a": {"type": "string"}, "b": {"type": "object", "title": "Bee"}});
         assert_eq!(ask(fields.clone(), &["a"]).unwrap().fields.len(), 1);
-        let why = "its field “Bee” is of a kind that is not known here";
+        let why = "its field “Bee” has an unsupported type";
         assert_eq!(ask(fields, &["b"]), Err(why.to_owned()));
         let many: Value = (0..60).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
         assert_eq!(ask(many, &[]), Err("its form is too long".to_owned()));
@@ -213,13 +225,16 @@ mod tests {
             ("file:///etc/passwd", false),
             ("https://", false),
             ("https://a b", false),
+            ("https://evil.example\\@good.example/", false),
+            ("https://good.example@evil.example/", false),
             ("", false),
         ];
         for (url, safe) in rows {
             let read = form(&json!({"mode": "url", "message": "Log in", "url": url}));
             assert_eq!(read.is_ok(), safe, "{url}");
         }
-        assert!(!is_safe(&format!("https://example.com/{}", "a".repeat(5_000))));
+        assert_eq!(safe_address(&format!("https://example.com/{}", "a".repeat(5_000))), None);
+        assert_eq!(safe_address("https://exämple.com").as_deref(), Some("https://xn--exmple-cua.com/"));
     }
 
     proptest::proptest! {

@@ -1,6 +1,7 @@
 //! Requests of an agent: permissions, files, terminals.
 
 use super::{
+    edits,
     files::Access,
     frame::RpcError,
     from_wire::{self, lowers, options},
@@ -44,6 +45,15 @@ fn question_options(form: &Form) -> Vec<ApprovalOption> {
         option("accept", accept, OptionKind::AllowOnce),
         option("decline", "Decline", OptionKind::RejectOnce),
     ]
+}
+
+/// What follows a request for permission.
+enum Asked {
+    NoTurn,
+    /// The user allowed it before: the agent gets this option.
+    Allowed(String),
+    /// The user decides. Without a request, there were too many calls.
+    User(ApprovalContext, Option<Box<ApprovalRequest>>),
 }
 
 struct Chosen {
@@ -167,11 +177,11 @@ impl Live {
         if until.is_cancelled() {
             return None;
         }
-        let options = request.options.clone();
+        let (options, subject) = (request.options.clone(), request.subject);
         match context.host.ask(request, until) {
             ApprovalOutcome::Selected { option_id, message, content } if !until.is_cancelled() => {
                 let chosen = options.into_iter().find(|option| option.id == option_id)?;
-                if chosen.kind.denies() {
+                if chosen.kind.denies() && subject == ApprovalSubject::Action {
                     self.stage(|stage, _| {
                         if let Some(turn) = &mut stage.turn {
                             turn.refused = true;
@@ -198,16 +208,24 @@ impl Live {
         // Announced now, so that the agent's later updates come after it.
         let asked = self.stage(|stage, now| {
             if stage.turn.is_none() {
-                return Ok(None);
+                return Ok(Asked::NoTurn);
             }
-            let context = self.approval_context(stage, &id)?;
-            let approval = self.approval(stage, now, call, stated, options);
-            Ok(Some((context, approval)))
+            let (approval, allowed) = self.approval(stage, now, call, stated, options);
+            if let Some(option) = allowed {
+                return Ok(Asked::Allowed(option));
+            }
+            Ok(Asked::User(self.approval_context(stage, &id)?, approval.map(Box::new)))
         });
+        let selected = |option: &str| Ok(json!({"outcome": {"outcome": "selected", "optionId": option}}));
         match asked {
-            Ok(Some((context, approval))) => self.run_blocking(id, move |live| {
-                let chosen = approval.and_then(|approval| live.ask(&context, &context.until, approval));
+            Ok(Asked::Allowed(option)) => self.connection.respond(&id, selected(&option)),
+            Ok(Asked::User(context, approval)) => self.run_blocking(id, move |live| {
+                let options = approval.as_ref().map(|approval| approval.options.clone()).unwrap_or_default();
+                let chosen = approval.and_then(|approval| live.ask(&context, &context.until, *approval));
                 let Some(Chosen { option, message, .. }) = chosen else { return cancelled() };
+                let Some(option) = live.stage(|stage, _| edits::choose(stage, option, &options)) else {
+                    return cancelled();
+                };
                 live.stage(|stage, _| {
                     stage.may_change_approval_mode |= lowers(&option);
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
@@ -217,9 +235,9 @@ impl Live {
                         };
                     }
                 });
-                Ok(json!({"outcome": {"outcome": "selected", "optionId": option.id}}))
+                selected(&option.id)
             }),
-            Ok(None) => self.connection.respond(&id, cancelled()),
+            Ok(Asked::NoTurn) => self.connection.respond(&id, cancelled()),
             Err(error) => self.connection.respond(&id, Err(error)),
         }
     }
@@ -280,6 +298,7 @@ impl Live {
         }
     }
 
+    /// Prepares a request for permission. Also returns the option that the agent gets if the user need not be asked.
     fn approval(
         &self,
         stage: &mut Stage,
@@ -287,12 +306,12 @@ impl Live {
         call: wire::ToolCallUpdate,
         mut stated: Value,
         options: Vec<ApprovalOption>,
-    ) -> Option<ApprovalRequest> {
+    ) -> (Option<ApprovalRequest>, Option<String>) {
         let whole_title = call.fields.title.clone();
         let news = from_wire::call_news(call);
         let their_id = news.id.clone();
         let stated_input = news.details.raw_input.clone();
-        let call_id = stage.timeline.call_to_allow(now, news)?;
+        let Some(call_id) = stage.timeline.call_to_allow(now, news) else { return (None, None) };
         let known = stage.timeline.details(&their_id);
         let title = known.title.clone().unwrap_or_else(|| "Use a tool".to_owned());
         let command = reported(&whole_title.unwrap_or_else(|| title.clone()), &known);
@@ -307,7 +326,7 @@ impl Live {
             }
             stated
         });
-        Some(ApprovalRequest {
+        let mut request = ApprovalRequest {
             subject: ApprovalSubject::Action,
             call_id,
             agent: self.name.clone(),
@@ -316,7 +335,9 @@ impl Live {
             command,
             cut: is_cut(&known.content),
             options,
-        })
+        };
+        let allowed = edits::offer(self, stage, &known, &mut request);
+        (Some(request), allowed)
     }
 
     /// `terminal/create`: asks for approval, then runs the command as shown. Blocks.

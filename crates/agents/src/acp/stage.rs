@@ -1,10 +1,10 @@
 //! State shared by the thread that reads an agent and the thread that waits for the end of its turn.
 
-use super::{files::Access, frame::RpcError, options::SessionOptions};
+use super::{files::Access, frame::RpcError, options::SessionOptions, watch::Watch};
 use crate::{
-    asking::{AskingLevel, Watch},
+    asking::AskingLevel,
     limits::{FIRST_STATE_INTERVAL, STATE_INTERVAL},
-    output::Timeline,
+    output::{Newest, Timeline},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -33,7 +33,7 @@ pub(super) struct Stage {
     /// Updates before this process's first prompt, shown with the answer to it; `None` from then on.
     pub(super) early: Option<Vec<wire::SessionUpdate>>,
     /// What the agent reported and the host does not know yet.
-    pub(super) news: StateNews,
+    pub(super) news: Newest<&'static str, AgentPart>,
     pub(super) silence: Silence,
     pub(super) options: SessionOptions,
     pub(super) level: Option<Watch>,
@@ -53,54 +53,9 @@ pub(super) struct Stage {
     pub(super) finished: Option<(mpsc::Sender<PromptOutcome>, PromptOutcome)>,
 }
 
-/// The parts of the agent's state that are not reported yet, the newest of each.
-#[derive(Debug, Default)]
-pub(super) struct StateNews {
-    waiting: Vec<AgentPart>,
-    /// When each part was last reported, and the interval after it, by the part's name.
-    reported: HashMap<&'static str, (Instant, Duration)>,
-}
-
-impl StateNews {
-    pub(super) fn record(&mut self, part: AgentPart) {
-        self.waiting.retain(|known| known.name() != part.name());
-        self.waiting.push(part);
-    }
-
-    /// Makes a part due.
-    pub(super) fn expedite(&mut self, part: &str) {
-        self.reported.remove(part);
-    }
-
-    /// Makes everything due.
-    fn flush(&mut self) {
-        self.reported.clear();
-    }
-
-    /// Takes the parts that are due: each one at intervals.
-    pub(super) fn take(&mut self, now: Instant) -> Vec<AgentPart> {
-        let is_due = |part: &AgentPart| {
-            self.reported.get(part.name()).is_none_or(|(last, interval)| now >= *last + *interval)
-        };
-        let (due, waiting): (Vec<_>, Vec<_>) = self.waiting.drain(..).partition(is_due);
-        self.waiting = waiting;
-        for part in &due {
-            let last = self.reported.get(part.name()).filter(|(last, _)| now < *last + STATE_INTERVAL);
-            let interval = match (part, last) {
-                (AgentPart::Usage(_), _) => STATE_INTERVAL,
-                (_, Some((_, interval))) => (*interval * 2).min(STATE_INTERVAL),
-                (_, None) => FIRST_STATE_INTERVAL,
-            };
-            self.reported.insert(part.name(), (now, interval));
-        }
-        due
-    }
-
-    /// Returns when the next part is due.
-    pub(super) fn due(&self) -> Option<Instant> {
-        let due = |part: &AgentPart| self.reported.get(part.name()).map(|(last, interval)| *last + *interval);
-        self.waiting.iter().filter_map(due).min()
-    }
+/// Returns the interval after the first report of a part; the context in use comes with each step.
+fn first_interval(part: &AgentPart) -> Duration {
+    if matches!(part, AgentPart::Usage(_)) { STATE_INTERVAL } else { FIRST_STATE_INTERVAL }
 }
 
 /// How long an agent at work has sent nothing.
@@ -175,6 +130,8 @@ pub(super) struct Turn {
     pub(super) access: Arc<Access>,
     pub(super) done: mpsc::Sender<PromptOutcome>,
     pub(super) refused: bool,
+    /// The user allowed edits in the workspace until the turn ends.
+    pub(super) edits_allowed: bool,
     /// The user's message with the denial. The agent gets it as a prompt once it has ended the current one.
     pub(super) message: String,
 }
@@ -189,7 +146,7 @@ impl Stage {
             opening: true,
             replaying: false,
             early: Some(Vec::new()),
-            news: StateNews::default(),
+            news: Newest::default(),
             silence: Silence { heard: Instant::now(), shown: None, news: None },
             options: SessionOptions::new(asks),
             level: None,
@@ -206,10 +163,23 @@ impl Stage {
         }
     }
 
+    /// Records a part of the agent's state, to be reported.
+    pub(super) fn record(&mut self, part: AgentPart) {
+        self.news.record(part.name(), part);
+    }
+
+    /// Takes what is due of the agent's state.
+    pub(super) fn take_news(&mut self, now: Instant) -> Vec<AgentPart> {
+        self.news.take(now, first_interval)
+    }
+
     /// Ends the turn, if there is one. With an empty `text`, the agent's last message is the outcome.
     pub(super) fn end(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str, cut_off: bool) {
         let Some(turn) = self.turn.take() else { return };
         turn.asks.cancel();
+        if turn.edits_allowed {
+            self.record(AgentPart::EditsAllowed(false));
+        }
         let reply = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         self.timeline.end_turn(now, state, unfinished, text);
         self.news.flush();
@@ -221,7 +191,6 @@ impl Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::update::ContextUsage;
 
     #[test]
     fn silence_is_shown_per_interval_and_ends() {
@@ -238,37 +207,5 @@ mod tests {
         }
         let silent = |seconds| Some(Activity::Silent { seconds });
         assert_eq!(seen, [(20, silent(20)), (40, silent(40)), (50, None)]);
-    }
-
-    #[test]
-    fn many_usage_updates_become_few() {
-        let (mut news, begin) = (StateNews::default(), Instant::now());
-        let usage = |used| AgentPart::Usage(ContextUsage { used, size: 1_000, cost: None });
-        let mut reported = Vec::new();
-        for at in 0..1_000_u32 {
-            news.record(usage(at.into()));
-            reported.extend(news.take(begin + STATE_INTERVAL * at / 500));
-        }
-        assert_eq!(reported, [usage(0), usage(500)]);
-        news.flush();
-        assert_eq!(news.take(begin), [usage(999)]);
-        news.record(AgentPart::Commands(Vec::new()));
-        news.record(usage(7));
-        assert_eq!(news.take(begin), [AgentPart::Commands(Vec::new())], "each part has its own interval");
-        assert_eq!(news.take(begin), []);
-    }
-
-    #[test]
-    fn options_are_reported_at_once_and_seldom_if_they_change_often() {
-        let (mut news, begin) = (StateNews::default(), Instant::now());
-        let mut reported = Vec::new();
-        for at in 0..20_000_u32 {
-            let now = begin + Duration::from_millis(at.into());
-            if at < 10_000 || at == 19_000 || at == 19_500 {
-                news.record(AgentPart::Options(Vec::new()));
-            }
-            reported.extend(news.take(now).iter().map(|_| at));
-        }
-        assert_eq!(reported, [0, 100, 300, 700, 1_500, 3_100, 6_300, 11_300, 19_000, 19_500]);
     }
 }

@@ -100,7 +100,6 @@ fn agent(
         text: "-do it".to_owned(),
         transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
-        choices: Default::default(),
         limits: AccessLimits::default(),
         may_change_approval_mode: false,
     };

@@ -5,9 +5,13 @@
 
 mod call;
 mod calls;
+mod newest;
+mod notes;
 mod terminals;
 mod timeline;
 
 pub(crate) use crate::output::call::{diff, one_line, terminal, text};
 pub(crate) use call::{CallNews, CallStatus, Shown, TerminalNews};
+pub(crate) use newest::Newest;
+pub(crate) use notes::{Change, NoteNews};
 pub(crate) use timeline::{Role, Timeline};

@@ -3,6 +3,7 @@
 use super::{
     call::{CallNews, one_line},
     calls::Calls,
+    notes::{NoteNews, Notes},
 };
 use crate::limits::{MESSAGE_IDS, OUTCOME_BYTES, PLAN_STEPS};
 use openagents_core::{
@@ -42,6 +43,7 @@ pub(crate) struct Timeline {
     late_source: Option<Source>,
     calls: Calls,
     plan: Option<PlanSnapshot>,
+    notes: Notes,
     last_message: String,
     has_output: bool,
     /// The agent's message ids of this turn, and of earlier ones.
@@ -56,13 +58,14 @@ impl Timeline {
     }
 
     pub(crate) fn due(&self) -> Option<Instant> {
-        [self.coalescer.due(), self.calls.due()].into_iter().flatten().min()
+        [self.coalescer.due(), self.calls.due(), self.notes.due()].into_iter().flatten().min()
     }
 
     pub(crate) fn tick(&mut self, now: Instant) {
         let ripe = self.coalescer.ripe(now);
         self.add_text_updates(ripe);
         self.calls.tick(now, &mut self.ready);
+        self.ready.extend(self.notes.take(now));
     }
 
     pub(crate) fn begin_turn(&mut self, now: Instant) {
@@ -210,6 +213,17 @@ impl Timeline {
         self.plan = Some(snapshot);
     }
 
+    /// Adds a notice, a compaction or a plan as text, or changes it.
+    pub(crate) fn add_note(&mut self, now: Instant, news: NoteNews) {
+        let is_notice = matches!(news, NoteNews::Notice { .. });
+        if self.notes.apply(now, news) {
+            self.flush(now);
+            (self.source, self.late_source) = (None, None);
+            self.has_output |= self.calls.running && !is_notice;
+        }
+        self.ready.extend(self.notes.take(now));
+    }
+
     pub(crate) fn has_output(&self) -> bool {
         self.has_output
     }
@@ -232,6 +246,8 @@ impl Timeline {
     pub(crate) fn end_turn(&mut self, now: Instant, state: RunState, unfinished: &str, text: &str) {
         self.flush(now);
         self.calls.end_turn(unfinished, &mut self.ready);
+        self.notes.flush();
+        self.ready.extend(self.notes.take(now));
         if let Some(mut plan) = self.plan.take() {
             plan.state = state;
             for entry in plan.entries.iter_mut().filter(|entry| entry.status != EntryStatus::Completed) {
@@ -252,6 +268,12 @@ impl Timeline {
             failed: state == RunState::Failed,
             ..AgentMessage::default()
         }));
+    }
+
+    /// Ends the compactions of an agent that has exited.
+    pub(crate) fn close_notes(&mut self, now: Instant, why: &str) {
+        self.notes.close(why);
+        self.ready.extend(self.notes.take(now));
     }
 
     /// Closes the open calls of an agent that has exited.

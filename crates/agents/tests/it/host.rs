@@ -6,7 +6,7 @@ use openagents_core::{
     agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
     model::Activity,
-    update::{AgentPart, SessionUpdate, ToolCallStatus, ToolContent},
+    update::{AgentPart, OptionChoices, SessionUpdate, ToolCallStatus, ToolContent},
 };
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -43,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) remembered: Mutex<Vec<String>>,
     /// The parts of the agent's state, as reported.
     pub(crate) states: Mutex<Vec<AgentPart>>,
+    /// The values that clients chose.
+    pub(crate) choices: Mutex<OptionChoices>,
     /// A summary of the earlier conversation.
     pub(crate) brief: Mutex<Option<String>>,
     pub(crate) activities: Mutex<Vec<Option<Activity>>>,
@@ -63,6 +65,10 @@ impl AgentHost for Host {
 
     fn report(&self, part: AgentPart) {
         self.states.lock().unwrap().push(part);
+    }
+
+    fn choices(&self) -> OptionChoices {
+        self.choices.lock().unwrap().clone()
     }
 
     fn brief(&self) -> Option<String> {
@@ -212,7 +218,6 @@ impl Scene {
             text: text.to_owned(),
             transcript: Conversation::default(),
             resume: None,
-            choices: Default::default(),
             limits: AccessLimits::default(),
             may_change_approval_mode: false,
         }

@@ -99,6 +99,10 @@ fn agent_refusing_to_change_back_is_stopped() {
     let outcome = scene.prompt("[[mode auto]] [[silent]]");
     let expected = "❌ Fake changed its mode to “auto”, which asks for fewer approvals, refused to change it back, and was stopped";
     assert_eq!(outcome.text, expected);
+    // It answers, but with the old mode.
+    let keeps = [("FAKE_AGENT_LOCKED", "keep"), ("FAKE_AGENT_MODE_OPTION", "1")];
+    let scene = Setup { environment: &keeps, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
+    assert_eq!(scene.prompt("[[mode auto]] [[silent]]").text, expected);
     let scene = self::scene(&[]);
     let again = "[[mode auto]] [[until-mode ask]] ".repeat(4) + "[[silent]]";
     let outcome = scene.prompt(&again);

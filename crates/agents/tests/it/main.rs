@@ -7,10 +7,12 @@
 )]
 
 mod cancel;
+mod edits;
 mod foreign_bytes;
 mod host;
 mod hostile;
 mod level;
+mod notes;
 mod opening;
 mod options;
 mod questions;

@@ -3,7 +3,6 @@
 use super::host::{Host, Scene, Setup};
 use openagents_agents::acp::LevelSetting;
 use openagents_core::{
-    CancellationToken,
     agent::AgentProvider as _,
     update::{AgentPart, Asking, OptionChoices, OptionValue, RunState, SessionOption},
 };
@@ -53,17 +52,36 @@ fn options_are_reported_with_the_level_that_was_set() {
 fn choices_are_set_at_the_start() {
     for environment in WAYS {
         let scene = scene(environment);
-        let mut request = scene.request("[[which-mode]]");
-        request.choices = choices("auto", "slow");
-        request.choices.insert("gone".to_owned(), select("x"));
-        assert_eq!(scene.turn(&request, &CancellationToken::new()).text, "mode auto", "{environment:?}");
+        let mut chosen = choices("auto", "slow");
+        chosen.insert("gone".to_owned(), select("x"));
+        *scene.host.choices.lock().unwrap() = chosen;
+        assert_eq!(scene.prompt("[[which-mode]]").text, "mode auto", "{environment:?}");
         assert_eq!(reported(&scene), choices("auto", "slow"));
         assert!(!scene.shown().contains("set back"), "{}", scene.shown());
     }
     let scene = scene(&[]);
-    let mut request = scene.request("[[which-mode]]");
-    request.choices = choices("no such mode", "no such speed");
-    assert_eq!(scene.turn(&request, &CancellationToken::new()).text, "mode ask");
+    *scene.host.choices.lock().unwrap() = choices("no such mode", "no such speed");
+    assert_eq!(scene.prompt("[[which-mode]]").text, "mode ask");
+}
+
+#[test]
+fn option_set_while_the_agent_starts_is_set_afterwards() {
+    for environment in WAYS {
+        let scene = scene(environment);
+        let set = || loop {
+            // Nothing runs at first.
+            if let Some(now) = scene.agent.set_option("session", "speed", &select("slow")).unwrap() {
+                return now;
+            }
+            std::thread::yield_now();
+        };
+        let now = std::thread::scope(|scope| {
+            let set = scope.spawn(set);
+            scene.prompt("[[which-mode]]");
+            set.join().unwrap()
+        });
+        assert_eq!(values(&now), choices("ask", "slow"), "{environment:?}");
+    }
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn address_is_opened_by_the_user() {
     assert_eq!(answered(&scene, "[[open file:///etc/passwd]]"), json!({"action": "cancel"}));
     assert!(scene.host.asked.lock().unwrap().is_empty());
     let shown = scene.shown();
-    assert!(shown.contains("asked something that can't be shown here: its address"), "{shown}");
+    assert!(shown.contains("asked something that can't be shown here: its link"), "{shown}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's permission
 //! request.
 
-use crate::acp::to_wire::ACP_OUTPUT;
+use super::{abilities::Abilities, to_wire::ACP_OUTPUT};
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, ContentBlock, PROTOCOL_LEVEL_METHOD_NAMES, PermissionOption, PermissionOptionKind,
     RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, TextContent,
@@ -17,13 +17,7 @@ use openagents_sessions::{prune, store::Asked};
 use openagents_wire::{AnswerApproval, PermissionMeta, Scope, StandingRule, meta};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::HashMap, sync::Arc};
 
 #[derive(Debug)]
 pub(super) enum PermissionAnswer {
@@ -38,7 +32,7 @@ pub(super) enum PermissionAnswer {
 /// The permission requests sent to one client. Shared by both halves of its connection.
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
-    reads_the_log: AtomicBool,
+    client: Mutex<Abilities>,
     /// Requests by approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
 }
@@ -51,20 +45,19 @@ struct Request {
 }
 
 impl PermissionRequests {
-    /// Sets whether the client reads approvals from the log, as declared in `initialize`.
-    pub(super) fn client_reads_the_log(&self, reads: bool) {
-        self.reads_the_log.store(reads, Ordering::Relaxed);
+    pub(super) fn introduce(&self, client: Abilities) {
+        *self.client.lock() = client;
     }
 
-    pub(super) fn reads_the_log(&self) -> bool {
-        self.reads_the_log.load(Ordering::Relaxed)
+    pub(super) fn client(&self) -> Abilities {
+        *self.client.lock()
     }
 
     /// Returns the frames that bring the client up to date with the pending approvals of a session.
     pub(super) fn update(&self, session_id: &Arc<str>, pending: &[Approval], scope: Scope) -> Vec<String> {
         // A client that may not answer gets no requests; open ones are cancelled.
         let pending = if scope < Scope::Approve { &[] } else { pending };
-        if self.reads_the_log() {
+        if self.client().reads_log {
             return Vec::new();
         }
         let mut asked = self.asked.lock();

@@ -294,6 +294,11 @@ impl Methods {
                 turns.resume(&resume.session_id, &resume.approval_id, &self.peer.id).await?;
                 now::<methods::ApprovalsResume>(Empty {})
             }
+            Ours::ApprovalsAskBeforeEdits(request) => {
+                let session = self.session(&request.session_id).await?;
+                turns.ask_before_edits(&session, &request.agent);
+                now::<methods::ApprovalsAskBeforeEdits>(Empty {})
+            }
             Ours::ApprovalsRules(_) => {
                 let rules = sessions.with_store(|store| store.standing_rules()).await?;
                 let rules = rules.into_iter().filter_map(approvals::rule).collect();

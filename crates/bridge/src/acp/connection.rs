@@ -20,7 +20,7 @@ use openagents_sessions::{Folded, ListNews, QueueState, Session, store::Stored};
 use openagents_wire::{
     ActivityParams, Method, QueueParams, Scope, SessionRef, SessionsParams, SnapshotParams, methods,
 };
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_util::sync::CancellationToken;
 
@@ -118,15 +118,20 @@ impl Dialect for Acp {
     }
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Utf8Bytes> {
+        let client = self.requests.client();
         let frame = |stored: &Arc<Stored>| {
+            let update = client.shown(&stored.update)?;
             let encode = || {
-                let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &stored.update);
+                let params = to_wire::session_update(session.id(), stored.seq, stored.ts, &update);
                 rpc::notification("session/update", &params)
             };
+            if let Cow::Owned(_) = update {
+                return Some(encode().into());
+            }
             let encoded = stored.encoded.get_or_encode(encode);
-            Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into())
+            Some(Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into()))
         };
-        page.iter().map(frame).collect()
+        page.iter().filter_map(frame).collect()
     }
 
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {
@@ -143,7 +148,9 @@ impl Dialect for Acp {
 
     fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {
         let frame = |folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
-        page.iter().map(|folded| frame(folded).into()).collect()
+        let client = self.requests.client();
+        let known = page.iter().filter(|folded| client.shown(&folded.update).is_some());
+        known.map(|folded| frame(folded).into()).collect()
     }
 
     fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {

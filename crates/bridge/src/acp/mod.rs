@@ -1,6 +1,7 @@
 //! The ACP endpoint: protocol version 1 over a WebSocket, with our extensions under `_openagents/`.
 
-pub(crate) mod answer;
+pub(crate) mod abilities;
+mod answer;
 pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;

@@ -1,6 +1,7 @@
 //! The calls that change no session.
 
 use super::{
+    abilities::Abilities,
     answer::Answer,
     calls::{Methods, now},
     to_wire,
@@ -20,8 +21,7 @@ use openagents_connection::{
 };
 use openagents_sessions::Wanted;
 use openagents_wire::{
-    self as wire, ClientMeta, ConnectionMeta, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo,
-    WorkspacesResult, methods,
+    self as wire, ConnectionMeta, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo, WorkspacesResult, methods,
 };
 use std::path::Path;
 
@@ -37,8 +37,7 @@ impl Methods {
         if let Some(client) = request.client_info.as_ref().filter(|_| !is_device) {
             self.peer.introduce(client.title.as_deref().unwrap_or(&client.name));
         }
-        let ours: ClientMeta = wire::ours(request.client_capabilities.meta.as_ref());
-        self.requests.client_reads_the_log(ours.approvals);
+        self.requests.introduce(Abilities::of(&request.client_capabilities));
         let access = self.lease.pass.access();
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())

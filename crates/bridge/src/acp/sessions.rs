@@ -19,7 +19,7 @@ use openagents_connection::{
     pass::Who,
     rpc,
 };
-use openagents_core::trust::AgentFiles;
+use openagents_core::{text::prefix, trust::AgentFiles};
 use openagents_sessions::{SessionError, SessionRegistry, TrustedWorkspaces, store};
 use openagents_wire::{
     self as wire, AttachParams, AttachResult, NewSessionMeta, Scope, SnapshotMark, TrustResult,
@@ -91,6 +91,7 @@ impl Methods {
         let session = self.session(&request.session_id.0).await?;
         let change = from_wire::option_change(&request, self.lease.pass.may(Scope::Approve))?;
         let agent = change.agent.clone();
+        let what = format!("{} = {}", request.config_id.0, prefix(&change.value.to_string(), 200));
         let options = match self.services.turns.set_option(&session, change).await {
             Err(error @ SessionError::Forbidden(_)) => {
                 self.services.devices.refused_call(&self.actor(), method).await;
@@ -99,7 +100,7 @@ impl Methods {
             set => set?,
         };
         if self.lease.pass.who != Who::Local {
-            self.services.devices.record(&self.actor(), method, &request.config_id.0).await;
+            self.services.devices.record(&self.actor(), method, &what).await;
         }
         let options = to_wire::options(&agent, &options);
         Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))))

@@ -1,25 +1,27 @@
 //! Encodes updates and rows as ACP. One function per kind; nothing else builds these frames.
 
 use agent_client_protocol_schema::v1::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock,
-    ContentChunk, Cost, CurrentModeUpdate, Diff, ImageContent, MessageId, Meta, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
-    SessionConfigSelect, SessionConfigSelectGroup, SessionConfigSelectOption, SessionConfigSelectOptions,
-    SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState, SessionNotification,
-    SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent, ToolCallLocation,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UnstructuredCommandInput, UsageUpdate,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CompactionStatus, CompactionUpdate,
+    ConfigOptionUpdate, ContentBlock, ContentChunk, Cost, CurrentModeUpdate, Diff, ImageContent, MessageId,
+    Meta, Notice, NoticeSeverity, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, PlanMarkdown,
+    PlanRemoved, PlanUpdate, PlanUpdateContent, SessionConfigKind, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigSelect, SessionConfigSelectGroup, SessionConfigSelectOption,
+    SessionConfigSelectOptions, SessionInfo, SessionInfoUpdate, SessionMode, SessionModeState,
+    SessionNotification, SessionUpdate as Wire, Terminal, TextContent, ToolCall, ToolCallContent,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    UnstructuredCommandInput, UsageUpdate,
 };
 use openagents_core::update::{
-    AgentMessage, AgentPart, AgentState, AgentThought, Cut, EntryStatus, Location, OfferedCommand,
-    PlanEntry as Entry, PlanSnapshot, SelectValue, SessionOption, SessionUpdate, Setting, ToolCall as Call,
-    ToolCallDetails, ToolCallStatus as Status, ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind,
-    UserMessage,
+    AgentMessage, AgentNote, AgentPart, AgentState, AgentThought, CompactionState, Cut, EntryStatus,
+    Location, NoteContent, OfferedCommand, PlanEntry as Entry, PlanSnapshot, SelectValue, SessionOption,
+    SessionUpdate, Setting, Severity, ToolCall as Call, ToolCallDetails, ToolCallStatus as Status,
+    ToolCallUpdate as CallUpdate, ToolContent, ToolKind as Kind, UserMessage,
 };
 use openagents_sessions::{Folded, Listed, Mode, Queued, prune};
 use openagents_transcripts::history::TranscriptImage;
 use openagents_wire::{
-    EntryMeta, ModeMeta, OptionValueMeta, PlanMeta, PromptMeta, QueuedPrompt, RoutingMeta, SessionMeta,
-    SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta,
+    EditsMeta, EntryMeta, ModeMeta, NoticeMeta, OptionValueMeta, PlanMeta, PromptMeta, QueuedPrompt,
+    RoutingMeta, SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -153,7 +155,50 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
                     let cost = usage.cost.as_ref().map(|cost| Cost::new(cost.amount, cost.currency.clone()));
                     Wire::UsageUpdate(UsageUpdate::new(usage.used, usage.size).cost(cost).meta(ours))
                 }
+                AgentPart::EditsAllowed(edits_allowed) => Wire::SessionInfoUpdate(
+                    SessionInfoUpdate::new()
+                        .meta(meta(&EditsMeta { agent: agent.clone(), edits_allowed: *edits_allowed })),
+                ),
+                AgentPart::Title(title) => {
+                    Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.clone()))
+                }
             }
+        }
+        SessionUpdate::AgentNote(note) => self::note(note),
+    }
+}
+
+fn note(AgentNote { id, content }: &AgentNote) -> Wire {
+    match content {
+        NoteContent::Notice { severity, title, description, count } => {
+            let severity = match severity {
+                Severity::Info => NoticeSeverity::Info,
+                Severity::Warning => NoticeSeverity::Warning,
+                Severity::Error => NoticeSeverity::Error,
+            };
+            let ours = meta(&NoticeMeta { id: id.clone(), count: *count });
+            Wire::Notice(Notice::new(severity, title.clone()).description(description.clone()).meta(ours))
+        }
+        NoteContent::Compaction { state, summary, error } => {
+            let status = match state {
+                CompactionState::Running => CompactionStatus::InProgress,
+                CompactionState::Completed => CompactionStatus::Completed,
+                CompactionState::Failed => CompactionStatus::Failed,
+                CompactionState::Cancelled => CompactionStatus::Cancelled,
+            };
+            let mut update = CompactionUpdate::new(id.clone(), status);
+            if let Some(summary) = summary {
+                update = update.summary(vec![ContentBlock::Text(TextContent::new(summary.clone()))]);
+            }
+            if let Some(error) = error {
+                update = update.error(error.clone());
+            }
+            Wire::CompactionUpdate(update)
+        }
+        NoteContent::Plan { removed: true, .. } => Wire::PlanRemoved(PlanRemoved::new(id.clone())),
+        NoteContent::Plan { text, path, removed: false } => {
+            let plan = PlanMarkdown::new(id.clone(), text.clone()).path(path.clone().map(Into::into));
+            Wire::PlanUpdate(PlanUpdate::new(PlanUpdateContent::Markdown(plan)))
         }
     }
 }

@@ -527,7 +527,7 @@ async fn question_is_answered_once_with_checked_answers() {
     let answer = |option: &str, content: Value| json!({"sessionId": session, "approvalId": asked["id"], "optionId": option, "content": content});
     for (content, why) in [
         (json!({}), "“Database” needs an answer."),
-        (json!({"db": "MySQL"}), "The answer to “Database” is not one that it takes."),
+        (json!({"db": "MySQL"}), "“Database” does not accept that answer."),
     ] {
         let refused = phone.error("_openagents/approvals/answer", answer("accept", content)).await;
         assert_eq!(refused, (-32602, why.to_owned()));

@@ -25,7 +25,7 @@ fn process_to_kill() {
         .unwrap();
     let mut out = std::io::stdout().lock();
     if std::env::var_os(HALFWAY).is_some() {
-        let title = SessionUpdate::Title(Title { title: "Explore work".to_owned() });
+        let title = SessionUpdate::Title(Title { title: "Explore work".to_owned(), by_user: false });
         let appended = store.append(SESSION, [vec![title], support::begun()].concat()).unwrap();
         writeln!(out, "stored {}", appended.rows.last().unwrap().seq).unwrap();
         // Wait for the kill; otherwise stdin closes when the test ends.

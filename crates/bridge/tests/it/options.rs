@@ -11,7 +11,7 @@ use openagents_core::{
     update::{AgentPart, Asking, OptionChoices, OptionValue, RunState, SelectValue, SessionOption, Setting},
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 fn option(id: &str, values: &[(&str, Option<Asking>)]) -> SessionOption {
     let value = |(value, asks): &(&str, Option<Asking>)| SelectValue {
@@ -34,8 +34,12 @@ fn option(id: &str, values: &[(&str, Option<Asking>)]) -> SessionOption {
     }
 }
 
-fn agent() -> Arc<ScriptedAgent> {
-    ScriptedAgent::new(CODEX, |request, host, _| {
+/// An agent, and the values with which it last started.
+fn agent() -> (Arc<ScriptedAgent>, Arc<Mutex<OptionChoices>>) {
+    let started = Arc::<Mutex<OptionChoices>>::default();
+    let last = started.clone();
+    let agent = ScriptedAgent::new(CODEX, move |_, host, _| {
+        let chosen = host.choices();
         let mut options = vec![
             option("model", &[("small", None), ("large", None)]),
             option(
@@ -44,14 +48,16 @@ fn agent() -> Arc<ScriptedAgent> {
             ),
         ];
         for option in &mut options {
-            if let Some(chosen) = request.choices.get(&option.id) {
+            if let Some(chosen) = chosen.get(&option.id) {
                 option.set(chosen);
             }
         }
         host.report(AgentPart::Options(options));
+        *last.lock().unwrap() = chosen;
         agents::end(host, "Done");
         RunState::Complete
-    })
+    });
+    (agent, started)
 }
 
 fn set(session: &Value, option: &str, value: &str) -> Value {
@@ -73,8 +79,7 @@ fn choices(chosen: &[(&str, &str)]) -> OptionChoices {
 
 #[tokio::test]
 async fn only_clients_that_may_approve_lower_what_an_agent_asks() {
-    let codex = agent();
-    let (test, _) = test_bridge(vec![codex.clone()]).await;
+    let (test, _) = test_bridge(vec![agent().0]).await;
     let mut desk = ours_client(&test, "Desktop").await;
     let mut prompter = pair(&test, &mut desk, "Small phone", "prompt").await.connect(&test).await;
     let mut approver = pair(&test, &mut desk, "Phone", "approve").await.connect(&test).await;
@@ -101,10 +106,10 @@ async fn only_clients_that_may_approve_lower_what_an_agent_asks() {
 
 #[tokio::test]
 async fn choices_count_for_the_session_and_are_remembered_for_the_next() {
-    let codex = agent();
-    let (test, _) = test_bridge(vec![codex.clone()]).await;
+    let (codex, started) = agent();
+    let (test, _) = test_bridge(vec![codex]).await;
     let mut desk = ours_client(&test, "Desktop").await;
-    let last = || codex.requests.lock().unwrap().last().unwrap().choices.clone();
+    let last = || started.lock().unwrap().clone();
     let known = json!({"agent": CODEX, "cwd": test.workspace});
     let nothing = desk.request("_openagents/agents/options", known.clone()).await;
     assert_eq!(nothing, json!({"configOptions": []}), "it was never started");
@@ -133,7 +138,7 @@ async fn choices_count_for_the_session_and_are_remembered_for_the_next() {
 
 #[tokio::test]
 async fn every_client_sees_the_same_options() {
-    let (test, _) = test_bridge(vec![agent()]).await;
+    let (test, _) = test_bridge(vec![agent().0]).await;
     let mut desk = ours_client(&test, "Desktop").await;
     let mut editor = others_client(&test, "Editor").await;
     let session = session_in(&mut desk, &test, CODEX).await;

@@ -112,7 +112,8 @@ impl Conversation {
             SessionUpdate::Title(_)
             | SessionUpdate::Approval(_)
             | SessionUpdate::Delegated(_)
-            | SessionUpdate::AgentState(_) => {}
+            | SessionUpdate::AgentState(_)
+            | SessionUpdate::AgentNote(_) => {}
         }
     }
 

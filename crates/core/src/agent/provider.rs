@@ -68,8 +68,8 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     ) -> PromptOutcome;
 
     /// Sets an option of a session and returns all options, which the host gets too. `None` if nothing runs for the
-    /// session: the option is then set at the next start, by [`AgentRequest::choices`]. Blocks for up to 10 s; an error is
-    /// a sentence.
+    /// session: the option is then set at the next start, by [`AgentHost::choices`]. Blocks while the agent starts, then
+    /// for up to 10 s; an error is a sentence.
     fn set_option(
         &self,
         _session_id: &str,
@@ -78,6 +78,9 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     ) -> Result<Option<Vec<SessionOption>>, String> {
         Ok(None)
     }
+
+    /// Asks again before each edit in a session where the user allowed edits until the turn ends.
+    fn ask_before_edits(&self, _session_id: &str) {}
 
     /// Stops everything that it keeps running for a session. Returns immediately.
     fn close(&self, session_id: &str);
@@ -97,8 +100,6 @@ pub struct AgentRequest {
     pub transcript: Conversation,
     /// The agent's own id for this session, from an earlier turn.
     pub resume: Option<String>,
-    /// Values to set when the agent starts. Those that it no longer offers are skipped.
-    pub choices: OptionChoices,
     /// Limits of its file access through us.
     pub limits: AccessLimits,
     /// A command in the prompt may change when the agent asks: the user wrote it and is allowed to do so.
@@ -132,6 +133,11 @@ pub trait AgentHost: Approvals + Send + Sync {
 
     /// Stores a part of the agent's state if it has changed.
     fn report(&self, _part: AgentPart) {}
+
+    /// Returns the values to set when the agent has started. Those that it no longer offers are skipped.
+    fn choices(&self) -> OptionChoices {
+        OptionChoices::new()
+    }
 
     /// Returns the earlier conversation of this session, for an agent that lost its own copy; `None` if it is empty.
     fn brief(&self) -> Option<String> {

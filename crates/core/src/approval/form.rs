@@ -92,7 +92,7 @@ impl Form {
                 Some(answer) if field.kind.accepts(answer) => {
                     checked.insert(field.name.clone(), answer.clone());
                 }
-                Some(_) => return Err(format!("The answer to “{title}” is not one that it takes.")),
+                Some(_) => return Err(format!("“{title}” does not accept that answer.")),
                 None if field.required => return Err(format!("“{title}” needs an answer.")),
                 None => {}
             }
@@ -149,12 +149,12 @@ mod tests {
                 Ok(json!({"db": "Postgres", "parts": ["a"], "port": 5432, "note": "", "tls": false})),
             ),
             (json!({}), Err("“Database” needs an answer.")),
-            (json!({"db": "MySQL"}), Err("The answer to “Database” is not one that it takes.")),
-            (json!({"db": "SQLite", "parts": "a"}), Err("The answer to “Parts” is not one that it takes.")),
-            (json!({"db": "SQLite", "parts": ["b"]}), Err("The answer to “Parts” is not one that it takes.")),
-            (json!({"db": "SQLite", "port": 0}), Err("The answer to “Port” is not one that it takes.")),
-            (json!({"db": "SQLite", "port": 1.5}), Err("The answer to “Port” is not one that it takes.")),
-            (json!({"db": "SQLite", "tls": "yes"}), Err("The answer to “TLS” is not one that it takes.")),
+            (json!({"db": "MySQL"}), Err("“Database” does not accept that answer.")),
+            (json!({"db": "SQLite", "parts": "a"}), Err("“Parts” does not accept that answer.")),
+            (json!({"db": "SQLite", "parts": ["b"]}), Err("“Parts” does not accept that answer.")),
+            (json!({"db": "SQLite", "port": 0}), Err("“Port” does not accept that answer.")),
+            (json!({"db": "SQLite", "port": 1.5}), Err("“Port” does not accept that answer.")),
+            (json!({"db": "SQLite", "tls": "yes"}), Err("“TLS” does not accept that answer.")),
         ];
         for (answers, expected) in rows {
             let checked = form().check(answers.as_object().unwrap()).map(Value::Object);

@@ -79,6 +79,47 @@ const fn entry(
     CatalogueEntry { path, does, loaders, format }
 }
 
+/// Files and folders whose content other programs run: Git, editors, shells, and services that build a project.
+const RUNS_PROGRAMS: &[&str] = &[
+    ".git",
+    ".gitmodules",
+    ".gitattributes",
+    ".githooks",
+    ".husky",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".github",
+    ".gitlab-ci.yml",
+    ".gitlab",
+    ".circleci",
+    ".travis.yml",
+    ".buildkite",
+    ".woodpecker",
+    ".woodpecker.yml",
+    ".drone.yml",
+    "Jenkinsfile",
+    "azure-pipelines.yml",
+    "bitbucket-pipelines.yml",
+    "appveyor.yml",
+];
+
+/// Returns whether writing a file needs its own approval: agents load it, or programs of others run what it says.
+/// `path` is relative to the workspace. The same files count in every folder, which may be the workspace of another
+/// agent.
+pub fn needs_own_approval(path: &Path) -> bool {
+    // Some file systems ignore case.
+    let parts: Vec<String> =
+        path.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let is_within = |known: &str| {
+        let known: Vec<String> = known.split('/').map(str::to_lowercase).collect();
+        parts.windows(known.len()).any(|window| window == known)
+    };
+    ENTRIES.iter().map(|entry| entry.path).chain(RUNS_PROGRAMS.iter().copied()).any(is_within)
+}
+
 /// Returns everything that agents are known to load from folders.
 pub fn catalogue() -> &'static [CatalogueEntry] {
     ENTRIES

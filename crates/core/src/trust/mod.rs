@@ -28,7 +28,7 @@ use crate::{
     },
     workspace::{Workspace, WorkspaceError},
 };
-pub use catalogue::{CatalogueEntry, Loader, catalogue, covers, place, places};
+pub use catalogue::{CatalogueEntry, Loader, catalogue, covers, needs_own_approval, place, places};
 use files::FolderReader;
 pub use found::{AgentFile, AgentFiles, Risk};
 pub use question::{NOT_NOW, NOT_WHOLE, NOTHING_KNOWN, TRUST, TRUST_TITLE, TrustQuestion};

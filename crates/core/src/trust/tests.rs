@@ -341,3 +341,29 @@ fn shown_lines_are_bounded() {
     assert!(serde_json::to_string(&found).unwrap().len() < limits::TEXT * 2 && !found.complete);
     assert!(found.files[0].says.last().unwrap().ends_with("too long to show"));
 }
+
+#[test]
+fn files_that_programs_load_need_their_own_approval() {
+    let rows = [
+        ("src/main.rs", false),
+        ("README.md", false),
+        ("docs/git.md", false),
+        (".gitignore", false),
+        (".git/config", true),
+        (".git", true),
+        ("vendor/lib/.git/hooks/pre-commit", true),
+        (".GIT/hooks/post-checkout", true),
+        (".github/workflows/ci.yml", true),
+        ("web/.gitlab-ci.yml", true),
+        ("Jenkinsfile", true),
+        (".claude/settings.json", true),
+        (".claude/commands/new.md", true),
+        ("packages/a/.mcp.json", true),
+        ("AGENTS.md", true),
+        ("docs/AGENTS.md", true),
+        (".vscode/tasks.json", true),
+    ];
+    for (path, expected) in rows {
+        assert_eq!(needs_own_approval(Path::new(path)), expected, "{path}");
+    }
+}

@@ -21,6 +21,10 @@ pub enum AgentPart {
     Options(Vec<SessionOption>),
     /// How much of the model's context is in use.
     Usage(ContextUsage),
+    /// Until its turn ends, the agent need not ask before it edits files in the workspace.
+    EditsAllowed(bool),
+    /// What the agent calls the session: its title, unless the user has given it one. Logged as a title.
+    Title(String),
 }
 
 /// A command that an agent offers in a session; sent as a prompt, `/name args`.
@@ -60,6 +64,8 @@ impl AgentPart {
             Self::Commands(_) => "commands",
             Self::Options(_) => "options",
             Self::Usage(_) => "usage",
+            Self::EditsAllowed(_) => "edits_allowed",
+            Self::Title(_) => "title",
         }
     }
 }

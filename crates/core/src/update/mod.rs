@@ -3,6 +3,7 @@
 //! A session is a numbered log of [`SessionUpdate`]s. Their serde form is stored on disk: fields may be added with
 //! `#[serde(default)]`, never renamed.
 
+mod agent_note;
 mod agent_state;
 mod decision;
 mod finding;
@@ -13,6 +14,7 @@ mod session_option;
 mod summary;
 mod tool_call;
 
+pub use agent_note::{AgentNote, CompactionState, NoteContent, Severity};
 pub use agent_state::{AgentPart, AgentState, ContextUsage, Cost, OfferedCommand};
 pub use decision::{Decision, Inline, Target};
 pub use finding::{Finding, FindingKind, Findings, Place};
@@ -55,6 +57,7 @@ pub enum SessionUpdate {
     Approval(Approval),
     Delegated(Delegated),
     AgentState(AgentState),
+    AgentNote(AgentNote),
 }
 
 /// See [`SessionUpdate::Delegated`].
@@ -160,6 +163,9 @@ pub struct ModeChange {
 pub struct Title {
     /// One line.
     pub title: String,
+    /// The user has set it: no agent replaces it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_user: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

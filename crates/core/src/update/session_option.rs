@@ -1,7 +1,7 @@
 //! The settings of a session that an agent offers: its model, its effort, its mode.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 use ts_rs::TS;
 
 /// A setting of a session that an agent offers.
@@ -72,6 +72,15 @@ pub enum Asking {
 pub enum OptionValue {
     Switch(bool),
     Select(String),
+}
+
+impl fmt::Display for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Switch(on) => f.write_str(if *on { "on" } else { "off" }),
+            Self::Select(value) => f.write_str(value),
+        }
+    }
 }
 
 /// The values that clients chose for an agent's options, by the option's id.

@@ -154,7 +154,6 @@ mod tests {
             text: "What is here?".to_owned(),
             transcript: Conversation::default(),
             resume: None,
-            choices: Default::default(),
             limits: AccessLimits::default(),
             may_change_approval_mode: false,
         };

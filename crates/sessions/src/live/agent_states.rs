@@ -31,7 +31,8 @@ impl AgentStates {
 
     /// Returns the entries after a change of the mode: what the agent that answers now offers, instead of another's.
     pub(super) fn switch_to(&mut self, mode: &str) -> Vec<AgentState> {
-        let nothing = [AgentPart::Commands(Vec::new()), AgentPart::Options(Vec::new())];
+        let nothing =
+            [AgentPart::Commands(Vec::new()), AgentPart::Options(Vec::new()), AgentPart::EditsAllowed(false)];
         let entry = |nothing: AgentPart| {
             let name = nothing.name();
             let known = self.known.get(&(mode.to_owned(), name)).cloned();

@@ -23,7 +23,7 @@ fn last(id: &str) -> SessionUpdate {
 }
 
 fn title() -> SessionUpdate {
-    SessionUpdate::Title(Title { title: "Explore demo".to_owned() })
+    SessionUpdate::Title(Title { title: "Explore demo".to_owned(), by_user: false })
 }
 
 #[test]

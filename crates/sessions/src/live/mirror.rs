@@ -32,11 +32,14 @@ impl Mirror {
         Self { parent, scope: Some((call_id.to_owned(), child_id.to_owned())) }
     }
 
-    /// Returns the copies for the parent. Titles, modes, agent states and nested delegates are left out, except for approvals of
+    /// Returns the copies for the parent. Titles, modes, agent states and notes, and nested delegates are left out, except for approvals of
     /// nested delegates, which are attributed to the delegate's own call.
     pub(crate) fn copy(&self, updates: &[SessionUpdate]) -> Vec<SessionUpdate> {
         let copy = |update: &SessionUpdate| match update {
-            SessionUpdate::Title(_) | SessionUpdate::Mode(_) | SessionUpdate::AgentState(_) => None,
+            SessionUpdate::Title(_)
+            | SessionUpdate::Mode(_)
+            | SessionUpdate::AgentState(_)
+            | SessionUpdate::AgentNote(_) => None,
             SessionUpdate::Delegated(Delegated { parent_call_id, update, .. }) => match &**update {
                 SessionUpdate::Approval(approval) => {
                     let call_id = parent_call_id.clone();

@@ -74,6 +74,8 @@ pub(crate) struct SessionState {
     tail: Tail,
     /// A title is stored or about to be stored.
     pub(crate) titled: bool,
+    /// The user has set the title.
+    is_named: bool,
     pub(crate) title: Option<String>,
     mode: Arc<str>,
     pub(super) marks: Marks,
@@ -117,6 +119,7 @@ impl Session {
             seq: row.last_seq,
             last_ts: row.last_ts,
             titled: row.title.is_some(),
+            is_named: row.is_named,
             title: row.title.clone(),
             mode: row.mode.as_str().into(),
             marks: row.marks,
@@ -326,6 +329,7 @@ impl Session {
             (state.seq, state.last_ts) = (row.seq, row.ts);
             if let SessionUpdate::Title(title) = &row.update {
                 state.title = Some(title.title.clone());
+                state.is_named |= title.by_user;
             }
             state.tail.push(row);
         }
@@ -344,6 +348,7 @@ impl Session {
                 last_ts: state.last_ts,
                 last_seq: state.seq,
                 marks: state.marks,
+                is_named: state.is_named,
                 ..self.row.clone()
             };
             let (running, waiting) = (state.queue.is_running(), state.work.approvals().count());
@@ -435,12 +440,28 @@ impl Session {
         self.lock().deleted
     }
 
+    /// Sets the title that an agent gives the session, unless the user has set one.
+    pub(crate) fn suggest_title(self: &Arc<Self>, title: String) {
+        let is_wanted = {
+            let mut state = self.lock();
+            let is_wanted = !state.is_named && state.title.as_deref() != Some(&title);
+            state.titled |= is_wanted;
+            is_wanted
+        };
+        if is_wanted {
+            self.append(vec![SessionUpdate::Title(Title { title, by_user: false })]);
+        }
+    }
+
     /// Sets the title. It is logged like an agent's title update, and no later prompt replaces it.
     pub async fn rename(self: &Arc<Self>, title: &str) -> Result<(), SessionError> {
         let (session, title) = (self.clone(), title.to_owned());
         let rename = move || {
-            session.lock().titled = true;
-            session.append_and_wait(SessionUpdate::Title(Title { title }))
+            {
+                let mut state = session.lock();
+                (state.titled, state.is_named) = (true, true);
+            }
+            session.append_and_wait(SessionUpdate::Title(Title { title, by_user: true }))
         };
         Ok(run_blocking(rename).await.unwrap_or(Err(StoreError::Closed))?)
     }
@@ -543,7 +564,7 @@ mod tests {
         let (writing, marking) = (session.clone(), session);
         std::thread::spawn(move || {
             for number in 0..2_000 {
-                let title = openagents_core::update::Title { title: number.to_string() };
+                let title = openagents_core::update::Title { title: number.to_string(), by_user: false };
                 Session::append(&writing, vec![SessionUpdate::Title(title)]);
             }
         });

@@ -259,7 +259,7 @@ impl Turn {
         let (asker, ticket) = Asker::new();
         let TurnRequest { opening, title, work, delegated, queued } = request;
         let is_said = opening.iter().any(|update| matches!(update, SessionUpdate::UserMessage(_)));
-        (Self { work, delegated, queued, is_said, asker }, ticket, opening, Title { title })
+        (Self { work, delegated, queued, is_said, asker }, ticket, opening, Title { title, by_user: false })
     }
 }
 

@@ -9,6 +9,9 @@ use std::path::Path;
 /// The row of an agent's choices that counts in every workspace.
 const ANYWHERE: &str = "";
 
+const IN_PLACE: &str = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
+const IN_SESSION: &str = "SELECT choices_json FROM session_choices WHERE session_id = ?1 AND agent_id = ?2";
+
 impl Store {
     /// Returns the options that an agent offered last, in any session. Blocks.
     pub(crate) fn agent_options(&self, agent: &str) -> Result<Vec<SessionOption>, StoreError> {
@@ -31,34 +34,42 @@ impl Store {
 
     /// Returns the values that the user last chose for an agent: those in a workspace before those elsewhere. Blocks.
     pub(crate) fn agent_choices(&self, agent: &str, cwd: &Path) -> Result<OptionChoices, StoreError> {
-        let sql = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
-        let cwd = cwd.to_string_lossy();
-        self.query(|connection| {
-            let mut choices: OptionChoices = read(connection, sql, [agent, ANYWHERE])?.unwrap_or_default();
-            choices.extend(read::<OptionChoices>(connection, sql, [agent, &*cwd])?.unwrap_or_default());
-            Ok(choices)
-        })
+        self.query(|connection| in_workspace(connection, agent, &cwd.to_string_lossy()))
     }
 
-    /// Stores a value that the user chose for an agent, in a workspace, and `elsewhere` too. Blocks.
-    pub(crate) fn keep_agent_choice(
+    /// Stores a value that the user chose for an agent: in a session, and, if it is `remembered`, for later ones: in the
+    /// workspace, or also elsewhere (`true`). Blocks.
+    pub(crate) fn keep_choice(
         &self,
+        session_id: &str,
         agent: &str,
         cwd: &Path,
         (option, value): (&str, &OptionValue),
-        elsewhere: bool,
+        remembered: Option<bool>,
     ) -> Result<(), StoreError> {
-        let (agent, cwd) = (agent.to_owned(), cwd.to_string_lossy().into_owned());
+        let (session, agent) = (session_id.to_owned(), agent.to_owned());
+        let cwd = cwd.to_string_lossy().into_owned();
         let (option, value) = (option.to_owned(), value.clone());
         self.write(move |transaction, _| {
-            for cwd in [&*cwd, ANYWHERE].into_iter().take(1 + usize::from(elsewhere)) {
-                let sql = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
-                let mut choices: OptionChoices = read(transaction, sql, [&agent, cwd])?.unwrap_or_default();
+            let chosen = |mut choices: OptionChoices| {
                 choices.insert(option.clone(), value.clone());
-                let json = serde_json::to_string(&choices).unwrap_or_default();
+                serde_json::to_string(&choices).unwrap_or_default()
+            };
+            let choices = match read(transaction, IN_SESSION, [&session, &agent])? {
+                Some(choices) => choices,
+                None => in_workspace(transaction, &agent, &cwd)?,
+            };
+            write_session_choices(transaction, &session, &agent, &chosen(choices))?;
+            let places: &[&str] = match remembered {
+                None => &[],
+                Some(false) => &[&cwd],
+                Some(true) => &[&cwd, ANYWHERE],
+            };
+            for place in places {
+                let choices = read(transaction, IN_PLACE, [&agent, *place])?.unwrap_or_default();
                 transaction
                     .prepare_cached("INSERT OR REPLACE INTO agent_choices VALUES (?1, ?2, ?3)")?
-                    .execute(params![agent, cwd, json])?;
+                    .execute(params![agent, place, chosen(choices)])?;
             }
             Ok(())
         })
@@ -70,8 +81,7 @@ impl Store {
         session_id: &str,
         agent: &str,
     ) -> Result<Option<OptionChoices>, StoreError> {
-        let sql = "SELECT choices_json FROM session_choices WHERE session_id = ?1 AND agent_id = ?2";
-        self.query(|connection| read(connection, sql, [session_id, agent]))
+        self.query(|connection| read(connection, IN_SESSION, [session_id, agent]))
     }
 
     /// Stores the values that were chosen for an agent in a session. Blocks.
@@ -82,11 +92,24 @@ impl Store {
         choices: &OptionChoices,
     ) -> Result<(), StoreError> {
         let (session_id, agent, json) = (session_id.to_owned(), agent.to_owned(), json(choices)?);
-        self.write(move |transaction, _| {
-            let sql = "INSERT OR REPLACE INTO session_choices VALUES (?1, ?2, ?3)";
-            transaction.prepare_cached(sql)?.execute(params![session_id, agent, json]).map(drop)
-        })
+        self.write(move |transaction, _| write_session_choices(transaction, &session_id, &agent, &json))
     }
+}
+
+fn in_workspace(connection: &Connection, agent: &str, cwd: &str) -> rusqlite::Result<OptionChoices> {
+    let mut choices: OptionChoices = read(connection, IN_PLACE, [agent, ANYWHERE])?.unwrap_or_default();
+    choices.extend(read::<OptionChoices>(connection, IN_PLACE, [agent, cwd])?.unwrap_or_default());
+    Ok(choices)
+}
+
+fn write_session_choices(
+    connection: &Connection,
+    session: &str,
+    agent: &str,
+    json: &str,
+) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO session_choices VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute([session, agent, json]).map(drop)
 }
 
 fn json(value: &impl Serialize) -> Result<String, StoreError> {
@@ -118,11 +141,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let store = Store::open(home.path(), "").unwrap();
         let (one, two) = (Path::new("/one"), Path::new("/two"));
+        for id in ["1", "2"] {
+            let new = NewSession { id: id.to_owned(), cwd: "/one".into(), mode: "codex".to_owned() };
+            store.create_session(new).unwrap();
+        }
         assert_eq!(store.agent_choices("codex", one).unwrap(), OptionChoices::new());
-        store.keep_agent_choice("codex", one, ("model", &select("a")), true).unwrap();
-        store.keep_agent_choice("codex", two, ("model", &select("b")), true).unwrap();
-        store.keep_agent_choice("codex", two, ("fast", &OptionValue::Switch(true)), true).unwrap();
-        store.keep_agent_choice("codex", two, ("mode", &select("edits")), false).unwrap();
+        store.keep_choice("1", "codex", one, ("model", &select("a")), Some(true)).unwrap();
+        store.keep_choice("2", "codex", two, ("model", &select("b")), Some(true)).unwrap();
+        store.keep_choice("2", "codex", two, ("fast", &OptionValue::Switch(true)), Some(true)).unwrap();
+        store.keep_choice("2", "codex", two, ("mode", &select("edits")), Some(false)).unwrap();
+        store.keep_choice("2", "codex", two, ("mode", &select("bypass")), None).unwrap();
+        assert_eq!(store.session_choices("2", "codex").unwrap().unwrap()["mode"], select("bypass"));
+        assert_eq!(store.session_choices("1", "codex").unwrap().unwrap().len(), 1);
         let model = |cwd| store.agent_choices("codex", cwd).unwrap().remove("model");
         assert_eq!(
             [model(one), model(two), model(Path::new("/three"))],

@@ -159,13 +159,18 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
 
 /// Version of the schema and of the kinds of updates, in `PRAGMA user_version`. What is older than [`UPGRADES`] is moved
 /// aside.
-const VERSION: u32 = 13;
+const VERSION: u32 = 14;
 /// What makes the next version of an older one.
-const UPGRADES: [(u32, &str); 3] = [
+const UPGRADES: [(u32, &str); 4] = [
     (10, "ALTER TABLE sessions DROP COLUMN tracks_work;"),
     // Version 12 has updates of the kind `agent_state`, which readers of version 11 do not know.
     (11, ""),
     (12, AGENT_OPTIONS),
+    // Updates of the kind `agent_note`, and titles that agents may replace: not those of before.
+    (
+        13,
+        "ALTER TABLE sessions ADD COLUMN is_named INTEGER NOT NULL DEFAULT 0; UPDATE sessions SET is_named = 1;",
+    ),
 ];
 
 /// Options of agents, and the values chosen for them: in a session, and last in a workspace (or anywhere, if `cwd` is
@@ -202,7 +207,8 @@ const TABLES: &str = "
         policy_json TEXT,
         limits_json TEXT,
         pinned INTEGER NOT NULL DEFAULT 0,
-        archived INTEGER NOT NULL DEFAULT 0
+        archived INTEGER NOT NULL DEFAULT 0,
+        is_named INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE INDEX sessions_by_change ON sessions (last_ts DESC, id DESC);
     CREATE TABLE events (

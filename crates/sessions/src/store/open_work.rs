@@ -201,7 +201,8 @@ impl Fold<'_> {
             SessionUpdate::Title(_)
             | SessionUpdate::Mode(_)
             | SessionUpdate::Delegated(_)
-            | SessionUpdate::AgentState(_) => {}
+            | SessionUpdate::AgentState(_)
+            | SessionUpdate::AgentNote(_) => {}
         }
     }
 

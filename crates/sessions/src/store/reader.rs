@@ -38,9 +38,11 @@ pub struct SessionRow {
     pub policy: Policy,
     pub limits: AccessLimits,
     pub marks: Marks,
+    /// The user has set the title.
+    pub is_named: bool,
 }
 
-pub(super) const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived";
+pub(super) const COLUMNS: &str = "id, cwd, title, mode, created_ts, last_ts, last_seq, parent_id, parent_call_id, policy_json, limits_json, pinned, archived, is_named";
 
 impl SessionRow {
     pub(super) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -65,6 +67,7 @@ impl SessionRow {
                 serde_json::from_str(&json).unwrap_or_else(|_| nothing())
             }),
             marks: Marks { pinned: row.get(11)?, archived: row.get(12)? },
+            is_named: row.get(13)?,
         })
     }
 }

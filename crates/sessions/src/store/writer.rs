@@ -10,7 +10,7 @@ use super::{
 };
 use openagents_core::{clock::now_ms, update::SessionUpdate};
 use parking_lot::Mutex;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
 use std::{
     collections::HashMap,
     path::PathBuf,
@@ -291,7 +291,12 @@ fn append(
             .prepare_cached("INSERT INTO events (session_id, seq, ts, update_json) VALUES (?1, ?2, ?3, ?4)")?
             .execute(params![session_id, end.seq, end.ts, json])?;
         match update {
-            SessionUpdate::Title(title) => set_column(transaction, "title", session_id, &title.title)?,
+            SessionUpdate::Title(title) => {
+                set_column(transaction, "title", session_id, &title.title)?;
+                if title.by_user {
+                    set_column(transaction, "is_named", session_id, true)?;
+                }
+            }
             SessionUpdate::Mode(mode) => set_column(transaction, "mode", session_id, &mode.mode_id)?,
             _ => {}
         }
@@ -310,7 +315,12 @@ fn append(
     Ok(Appended { rows, work, decided: Decided::default() })
 }
 
-fn set_column(transaction: &Transaction<'_>, column: &str, id: &str, value: &str) -> rusqlite::Result<()> {
+fn set_column(
+    transaction: &Transaction<'_>,
+    column: &str,
+    id: &str,
+    value: impl ToSql,
+) -> rusqlite::Result<()> {
     let sql = format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1");
     transaction.prepare_cached(&sql)?.execute(params![id, value]).map(drop)
 }

@@ -52,6 +52,13 @@ fn check_answers(approval: &Approval, content: Option<&FormAnswers>) -> Result<F
 }
 
 impl TurnExecutor {
+    /// Asks again before an agent's edits in a session where they were allowed until the turn ends.
+    pub fn ask_before_edits(self: &Arc<Self>, session: &Session, agent: &str) {
+        if let Some(agent) = self.context().runner.agent(agent) {
+            agent.ask_before_edits(session.id());
+        }
+    }
+
     /// Answers an approval of a session or of a delegate below it; a denial may carry a message for the agent. Returns
     /// the approval's new state: the first answer counts. An agent that has exited is resumed, so that it asks again
     /// and gets the answer.

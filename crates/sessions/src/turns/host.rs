@@ -4,15 +4,15 @@ use super::context::{TurnContext, transcript_for};
 use crate::{
     live::{Question, Session, close_calls, ends_call, final_message},
     registry::SessionRegistry,
-    store::{ApprovalChange, Open},
+    store::{ApprovalChange, Open, StoreError},
 };
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{
-        AgentPart, AgentState, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus,
-        ToolCallUpdate,
+        AgentPart, AgentState, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
+        ToolCallStatus, ToolCallUpdate,
     },
 };
 use openagents_tools::reading::Reader;
@@ -27,6 +27,8 @@ pub(crate) struct Host {
     sessions: Arc<SessionRegistry>,
     session: Arc<Session>,
     agent_id: String,
+    /// The agent's own id for this session, from an earlier turn.
+    pub(super) agent_session: Option<String>,
     /// Cancelled when the turn has ended.
     over: CancellationToken,
     turn: Mutex<TurnState>,
@@ -43,7 +45,12 @@ struct TurnState {
 
 impl Host {
     pub(crate) fn new(turns: &TurnContext, session: &Arc<Session>, agent_id: &str) -> Arc<Self> {
+        let agent_session = turns.store().agent_session(session.id(), agent_id).unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
+            None
+        });
         Arc::new(Self {
+            agent_session,
             sessions: turns.sessions.clone(),
             session: session.clone(),
             agent_id: agent_id.to_owned(),
@@ -155,7 +162,7 @@ fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
             }
             SessionUpdate::ToolCallUpdate(update)
         }
-        SessionUpdate::Title(_) | SessionUpdate::AgentState(_) => update,
+        SessionUpdate::Title(_) | SessionUpdate::AgentState(_) | SessionUpdate::AgentNote(_) => update,
         SessionUpdate::UserMessage(_)
         | SessionUpdate::Plan(_)
         | SessionUpdate::Mode(_)
@@ -193,12 +200,38 @@ impl AgentHost for Host {
     }
 
     fn report(&self, part: AgentPart) {
+        if let AgentPart::Title(title) = part {
+            return self.session.suggest_title(title);
+        }
         if let AgentPart::Options(options) = &part
             && let Err(error) = self.sessions.store().keep_agent_options(&self.agent_id, options)
         {
             tracing::warn!(%error, "could not store an agent's options");
         }
         self.session.report(AgentState { agent: self.agent_id.clone(), part });
+    }
+
+    /// The choices of a new session are from then on its own.
+    fn choices(&self) -> OptionChoices {
+        let (store, session, agent) = (self.sessions.store(), &self.session, &self.agent_id);
+        let read = || match store.session_choices(session.id(), agent)? {
+            Some(choices) => Ok(choices),
+            None if self.agent_session.is_some() => Ok(OptionChoices::new()),
+            None => {
+                let mut choices = store.agent_choices(agent, session.cwd())?;
+                if session.parent().is_some() {
+                    // The user did not choose this for a delegate, which a model may have started.
+                    let options = store.agent_options(agent)?;
+                    choices.retain(|id, value| options.iter().any(|it| it.id == *id && !it.may_lower(value)));
+                }
+                store.set_session_choices(session.id(), agent, &choices)?;
+                Ok::<_, StoreError>(choices)
+            }
+        };
+        read().unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not read what was chosen for an agent; it starts without that");
+            OptionChoices::new()
+        })
     }
 
     fn brief(&self) -> Option<String> {

@@ -1,10 +1,10 @@
 //! The options of the agents: their models, efforts and modes, as the user sets them.
 
 use super::{context::TurnContext, executor::TurnExecutor};
-use crate::{blocking::run_blocking, error::SessionError, live::Session, store::StoreError};
+use crate::{blocking::run_blocking, error::SessionError, live::Session};
 use openagents_core::{
     text::prefix,
-    update::{AgentPart, AgentState, OptionChoices, OptionValue, SessionOption},
+    update::{AgentPart, AgentState, OptionValue, SessionOption},
 };
 use std::{path::Path, sync::Arc};
 
@@ -96,63 +96,22 @@ fn set(
         )));
     }
     let remembered = option.is_remembered(value).then(|| !option.may_lower(value));
-    if option.current() != *value {
-        let provider = turns.runner.agent(agent);
-        let set = provider.map_or(Ok(None), |agent| agent.set_option(session.id(), id, value));
-        match set.map_err(|error| SessionError::Refused(format!("{error}.")))? {
-            Some(now) => options = now,
-            None => {
-                option.set(value);
-                let part = AgentPart::Options(options.clone());
-                session.report(AgentState { agent: agent.clone(), part });
-            }
-        }
+    let provider = turns.runner.agent(agent);
+    let set_now = || {
+        let set = provider.as_ref().map_or(Ok(None), |agent| agent.set_option(session.id(), id, value));
+        set.map_err(|error| SessionError::Refused(format!("{error}.")))
+    };
+    let mut now = set_now()?;
+    turns.store().keep_choice(session.id(), agent, session.cwd(), (id, value), remembered)?;
+    if now.is_none() {
+        // It may have read the stored choices just before this one.
+        now = set_now()?;
     }
-    if let Err(error) = keep(turns, session, (agent, id, value), remembered) {
-        tracing::warn!(%error, "could not store a choice; the agent starts without it next time");
+    if let Some(now) = now {
+        return Ok(now);
     }
+    option.set(value);
+    let part = AgentPart::Options(options.clone());
+    session.report(AgentState { agent: agent.clone(), part });
     Ok(options)
-}
-
-/// Stores a choice for the session, and for later ones if it is `remembered`: in the workspace, or elsewhere too.
-fn keep(
-    turns: &TurnContext,
-    session: &Session,
-    (agent, option, value): (&str, &str, &OptionValue),
-    remembered: Option<bool>,
-) -> Result<(), StoreError> {
-    let store = turns.store();
-    let mut choices = match store.session_choices(session.id(), agent)? {
-        Some(choices) => choices,
-        None => store.agent_choices(agent, session.cwd())?,
-    };
-    choices.insert(option.to_owned(), value.clone());
-    store.set_session_choices(session.id(), agent, &choices)?;
-    match remembered {
-        Some(elsewhere) => store.keep_agent_choice(agent, session.cwd(), (option, value), elsewhere),
-        None => Ok(()),
-    }
-}
-
-/// Returns the values to set when an agent starts for a session. Those of a new session are from then on its own. Blocks.
-pub(super) fn choices(turns: &TurnContext, session: &Session, agent: &str, is_new: bool) -> OptionChoices {
-    let store = turns.store();
-    let read = || match store.session_choices(session.id(), agent)? {
-        Some(choices) => Ok(choices),
-        None if !is_new => Ok(OptionChoices::new()),
-        None => {
-            let mut choices = store.agent_choices(agent, session.cwd())?;
-            if session.parent().is_some() {
-                // The user did not choose this for a delegate, which a model may have started.
-                let options = store.agent_options(agent)?;
-                choices.retain(|id, value| !options.iter().any(|it| it.id == *id && it.may_lower(value)));
-            }
-            store.set_session_choices(session.id(), agent, &choices)?;
-            Ok::<_, StoreError>(choices)
-        }
-    };
-    read().unwrap_or_else(|error| {
-        tracing::warn!(%error, "could not read what was chosen for an agent; it starts without that");
-        OptionChoices::new()
-    })
 }

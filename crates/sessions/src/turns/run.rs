@@ -4,7 +4,7 @@ use super::{
     context::{CARD_TITLE, TurnContext, ask_for_agent, reader, refusal, show, transcript, transcript_for},
     delegate,
     host::Host,
-    options, own_question,
+    own_question,
     runner::Responder,
     trust,
 };
@@ -165,23 +165,17 @@ pub(crate) fn answer(
             if let Err(outcome) = may_start {
                 return outcome;
             }
-            let resume = turns.store().agent_session(session.id(), agent.id()).unwrap_or_else(|error| {
-                tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
-                None
-            });
-            let choices = options::choices(turns, session, agent.id(), resume.is_none());
+            let host = Host::new(turns, session, agent.id());
             let request = AgentRequest {
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.content.text.clone(),
                 // Hosted agents keep their own history; models take the branch above.
                 transcript: Conversation::default(),
-                resume,
-                choices,
+                resume: host.agent_session.clone(),
                 limits: session.limits().clone(),
                 may_change_approval_mode: prompt.content.may_change_approval_mode,
             };
-            let host = Host::new(turns, session, agent.id());
             Host::run(&host, || agent.prompt(&request, host.clone(), cancel))
         }
         Err(reason) => end_turn(&|event| show(session, event), RunState::Failed, format!("❌ {reason}")),

@@ -263,6 +263,7 @@ enum Subject {
     Plan,
     /// A part of the agent's state.
     State(&'static str),
+    Note(String),
     Title,
     Mode,
     Approval(String),
@@ -335,6 +336,7 @@ fn subject(update: &SessionUpdate) -> Option<Subject> {
     match update {
         SessionUpdate::Plan(_) => Some(Subject::Plan),
         SessionUpdate::AgentState(state) => Some(Subject::State(state.part.name())),
+        SessionUpdate::AgentNote(note) => Some(Subject::Note(note.id.clone())),
         SessionUpdate::Title(_) => Some(Subject::Title),
         SessionUpdate::Mode(_) => Some(Subject::Mode),
         SessionUpdate::Approval(approval) => Some(Subject::Approval(approval.id.clone())),

@@ -46,6 +46,7 @@ enum Row {
     Said(AgentMessage),
     Thought(AgentThought, bool),
     Call(String),
+    Note(String),
     Other(SessionUpdate),
 }
 
@@ -117,6 +118,12 @@ impl Client {
                 }
                 _ => rows.push(Row::Thought(thought.clone(), false)),
             },
+            SessionUpdate::AgentNote(note) => {
+                if !self.last.contains_key(&(scope.clone(), note.id.clone())) {
+                    rows.push(Row::Note(note.id.clone()));
+                }
+                self.last.insert((scope, note.id.clone()), update.clone());
+            }
             SessionUpdate::Plan(_) => last("plan"),
             SessionUpdate::Title(_) => last("title"),
             SessionUpdate::AgentState(state) => last(state.part.name()),

@@ -64,7 +64,7 @@ fn list_shows_titles_and_modes() {
     session(&store, "empty");
     session(&store, "s");
     let updates = vec![
-        SessionUpdate::Title(Title { title: "Explore demo".to_owned() }),
+        SessionUpdate::Title(Title { title: "Explore demo".to_owned(), by_user: false }),
         SessionUpdate::Mode(ModeChange { mode_id: "codex".to_owned() }),
     ];
     store.append("s", updates).unwrap();

@@ -42,23 +42,26 @@ fn new_database_has_the_tables_of_an_upgraded_one() {
 }
 
 #[test]
-fn open_upgrades_versions_11_and_12_in_place() {
-    for version in [11, 12] {
+fn open_upgrades_versions_11_to_13_in_place() {
+    for version in [11, 12, 13] {
         let (home, store) = store();
         session(&store, "s");
         drop(store);
         let old = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
-        let added = "DROP TABLE session_choices; DROP TABLE agent_choices; DROP TABLE agent_options;";
-        old.execute_batch(added).unwrap();
+        old.execute_batch("ALTER TABLE sessions DROP COLUMN is_named").unwrap();
+        if version < 13 {
+            let added = "DROP TABLE session_choices; DROP TABLE agent_choices; DROP TABLE agent_options;";
+            old.execute_batch(added).unwrap();
+        }
         old.pragma_update(None, "user_version", version).unwrap();
         drop(old);
         let store = Store::open(home.path(), "").unwrap();
         assert_eq!(store.notices(), &[] as &[String]);
-        assert!(store.session("s").unwrap().is_some());
+        assert!(store.session("s").unwrap().unwrap().is_named, "no agent replaces an older title");
         let now = |connection: &Connection| {
             connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
         };
-        assert_eq!(store.query(now).unwrap(), 13);
+        assert_eq!(store.query(now).unwrap(), 14);
     }
 }
 

@@ -1,0 +1,100 @@
+//! What a client can show.
+
+use agent_client_protocol_schema::v1::ClientCapabilities;
+use openagents_core::update::{AgentMessage, NoteContent, SessionUpdate, Severity};
+use openagents_wire::ClientMeta;
+use std::borrow::Cow;
+
+/// What a client declares in `initialize`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Abilities {
+    /// It knows all updates of our log, and reads approvals from it.
+    pub(super) reads_log: bool,
+    pub(super) plans: bool,
+    pub(super) notices: bool,
+    pub(super) compactions: bool,
+}
+
+impl Abilities {
+    pub(super) fn of(client: &ClientCapabilities) -> Self {
+        let ours: ClientMeta = openagents_wire::ours(client.meta.as_ref());
+        let session = client.session.as_ref();
+        Self {
+            reads_log: ours.approvals,
+            plans: client.plan.is_some(),
+            notices: session.is_some_and(|session| session.notices.is_some()),
+            compactions: session.is_some_and(|session| session.compaction.is_some()),
+        }
+    }
+
+    /// Returns an update as it is shown to the client. `None` if the client does not know its kind.
+    pub(super) fn shown<'a>(self, update: &'a SessionUpdate) -> Option<Cow<'a, SessionUpdate>> {
+        let SessionUpdate::AgentNote(note) = update else { return Some(Cow::Borrowed(update)) };
+        let is_known = match &note.content {
+            NoteContent::Notice { .. } => self.notices,
+            NoteContent::Compaction { .. } => self.compactions,
+            NoteContent::Plan { .. } => self.plans,
+        };
+        match &note.content {
+            _ if is_known || self.reads_log => Some(Cow::Borrowed(update)),
+            NoteContent::Notice { severity: Severity::Error, title, description, count: 1 } => {
+                let text =
+                    description.as_ref().map_or_else(|| title.clone(), |more| format!("{title}: {more}"));
+                Some(Cow::Owned(SessionUpdate::AgentMessage(AgentMessage {
+                    text,
+                    message_id: Some(note.id.clone()),
+                    ..AgentMessage::default()
+                })))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use openagents_core::update::{AgentNote, CompactionState};
+    use serde_json::{Value, json};
+
+    fn kind(client: &Value, content: &NoteContent) -> Option<&'static str> {
+        let client = Abilities::of(&serde_json::from_value(client.clone()).unwrap());
+        let update = SessionUpdate::AgentNote(AgentNote { id: "n".to_owned(), content: content.clone() });
+        client.shown(&update).map(|shown| match &*shown {
+            SessionUpdate::AgentNote(_) => "note",
+            SessionUpdate::AgentMessage(message) if message.text == "Login expired: Log in again" => "text",
+            other => panic!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn clients_get_the_notes_that_they_know() {
+        let notice = |severity, count| NoteContent::Notice {
+            severity,
+            title: "Login expired".to_owned(),
+            description: Some("Log in again".to_owned()),
+            count,
+        };
+        let plan = NoteContent::Plan { text: "# Plan".to_owned(), path: None, removed: false };
+        let compaction =
+            NoteContent::Compaction { state: CompactionState::Running, summary: None, error: None };
+        let notes = [
+            notice(Severity::Error, 1),
+            notice(Severity::Error, 2),
+            notice(Severity::Warning, 1),
+            plan,
+            compaction,
+        ];
+        let note = Some("note");
+        let rows = [
+            (json!({}), [Some("text"), None, None, None, None]),
+            (json!({"plan": {}}), [Some("text"), None, None, note, None]),
+            (json!({"session": {"notices": {}}}), [note, note, note, None, None]),
+            (json!({"session": {"compaction": {}}}), [Some("text"), None, None, None, note]),
+            (json!({"_meta": {"openagents": {"approvals": true}}}), [note; 5]),
+        ];
+        for (client, expected) in rows {
+            assert_eq!(notes.each_ref().map(|note| kind(&client, note)), expected, "{client}");
+        }
+    }
+}
