@@ -74,8 +74,9 @@ export class Tab {
     return tab;
   }
 
-  /** Takes a screenshot. */
+  /** Takes a screenshot for people to look at, unless `PICTURES=none`. */
   async shoot(name) {
+    if (process.env.PICTURES === 'none') return;
     await mkdir(SHOTS, { recursive: true });
     await this.page.screenshot({ path: `${SHOTS}${this.name}-${name}.png` });
   }

@@ -88,3 +88,22 @@ test('a sent prompt becomes the logged one, once, even if another client sends t
   await one.close();
   await two.close();
 });
+
+test('the first prompt in the queue is sent now: the turn stops, the others keep waiting', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  await stage.ask(tab, '[[silent]]');
+  await stage.prompt(tab, 'Do this instead');
+  await stage.prompt(tab, '[[ask Paint the harbour]]');
+  await queued(page).nth(1).waitFor();
+  const now = page.getByRole('button', { name: 'Send now' });
+  assert.equal(await now.count(), 1, 'only the first');
+  await tab.shootAll('send-now');
+  await now.press('Enter');
+  await page.getByText('You said: Do this instead', { exact: false }).waitFor();
+  await page.locator('[data-approval-state=pending]').waitFor();
+  await queued(page).first().waitFor({ state: 'detached' });
+  await page.locator('[data-approval-state=pending]').getByRole('button', { name: 'Yes', exact: true }).click();
+  await tab.atRest();
+  await tab.close();
+});

@@ -48,8 +48,8 @@ pub use sessions::{
     ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
     DelegateResult, Empty, ExploreParams, ExploreResult, Frame, Frames, Html, InspectParams, LabelSession,
     Markdown, Planner, QueueParams, QueuedPrompt, RemoveQueued, Removed, ResumeApproval, RevokeRules,
-    SessionRef, SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules, UpdatePage,
-    UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
+    SendNow, SessionRef, SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules,
+    UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
 };
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow,

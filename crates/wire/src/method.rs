@@ -192,6 +192,8 @@ methods! {
         "_openagents/detach" View Detach(SessionRef) -> Empty: "Stops following a session." [NO_SESSION];
         "_openagents/queue/remove" Prompt QueueRemove(RemoveQueued) -> Removed:
             "Removes a prompt that waits for the running turn." [NO_SESSION];
+        "_openagents/queue/send_now" Prompt QueueSendNow(SendNow) -> Empty:
+            "Stops the running turn, so that the first prompt in the queue is sent; the others keep waiting." [NO_SESSION];
         "_openagents/update" View ReadUpdate(UpdateQuery) -> UpdatePage:
             "Returns a part of an update whose outputs were cut for transport." ["-32002: the update does not exist"];
         "_openagents/markdown" View RenderMarkdown(Markdown) -> Html: "Renders Markdown as safe HTML.";

@@ -138,6 +138,15 @@ pub struct RemoveQueued {
     pub id: String,
 }
 
+/// Params of `_openagents/queue/send_now`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct SendNow {
+    pub session_id: String,
+    /// The first prompt in the queue.
+    pub id: String,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Removed {
     pub removed: bool,

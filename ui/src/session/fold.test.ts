@@ -542,17 +542,22 @@ test('a routing decision belongs to its prompt', () => {
 });
 
 test('notes are rows that later updates replace', () => {
-  const notice = (title: string, count: number): SessionUpdate =>
-    ({
-      sessionUpdate: 'notice',
-      severity: 'warning',
-      title,
-      _meta: { openagents: { id: title, count } },
-    });
-  const compaction = (status: string, more: object = {}): SessionUpdate =>
-    ({ sessionUpdate: 'compaction_update', compactionId: 'c', status, ...more });
-  const plan = (content: string): SessionUpdate =>
-    ({ sessionUpdate: 'plan_update', plan: { type: 'markdown', planId: 'p', content } });
+  const notice = (title: string, count: number): SessionUpdate => ({
+    sessionUpdate: 'notice',
+    severity: 'warning',
+    title,
+    _meta: { openagents: { id: title, count } },
+  });
+  const compaction = (status: string, more: object = {}): SessionUpdate => ({
+    sessionUpdate: 'compaction_update',
+    compactionId: 'c',
+    status,
+    ...more,
+  });
+  const plan = (content: string): SessionUpdate => ({
+    sessionUpdate: 'plan_update',
+    plan: { type: 'markdown', planId: 'p', content },
+  });
   const fold = emptyFold();
   const updates = [
     notice('Slow', 1),

@@ -181,6 +181,16 @@ export class Sessions {
     }
   }
 
+  /** Stops the running turn, so that the first prompt in the queue is sent. */
+  async sendNow(session: Session, id: string): Promise<void> {
+    session.problem = null;
+    try {
+      await this.#link.request(`${METHODS.queue}/send_now`, { sessionId: session.id, id });
+    } catch (error) {
+      session.problem = sentence(error);
+    }
+  }
+
   #forget(id: string): void {
     const gone = this.#known.get(id);
     if (gone !== undefined) gone.draft = '';

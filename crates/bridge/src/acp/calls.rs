@@ -229,6 +229,10 @@ impl Methods {
                 let removed = self.session(&request.session_id).await?.remove(&request.id).await?;
                 now::<methods::QueueRemove>(Removed { removed })
             }
+            Ours::QueueSendNow(request) => {
+                self.session(&request.session_id).await?.send_now(&request.id)?;
+                now::<methods::QueueSendNow>(Empty {})
+            }
             Ours::ReadUpdate(request) => self.update(request).await,
             Ours::RenderMarkdown(request) => {
                 let html = markdown::render(request.text).await;

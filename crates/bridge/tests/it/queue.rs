@@ -67,6 +67,38 @@ async fn every_client_sees_and_edits_the_queue() {
 }
 
 #[tokio::test]
+async fn first_waiting_prompt_is_sent_now_and_the_others_keep_waiting() {
+    let test = TestBridge::new(until_cancelled).await;
+    let mut client = test.acp().await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
+    let first = client.ask("session/prompt", prompt(&session, "first")).await;
+    client.notes_until("waiting").await;
+    let second = client.ask("session/prompt", prompt(&session, "second")).await;
+    let third = client.ask("session/prompt", prompt(&session, "third")).await;
+    client.notes_until("third").await;
+    let queued = async |client: &mut support::Client, count: usize| loop {
+        let attached = client.request("_openagents/attach", json!({"sessionId": session, "since": 0})).await;
+        let queue = attached["queue"].as_array().unwrap().clone();
+        if queue.len() == count {
+            break queue;
+        }
+    };
+    let waiting = queued(&mut client, 2).await;
+    let now = |id: &Value| json!({"sessionId": session, "id": id});
+    let (code, message) = client.error("_openagents/queue/send_now", now(&waiting[1]["id"])).await;
+    assert_eq!(code, -32602);
+    assert!(message.starts_with("Only the first prompt in the queue"), "{message}");
+    client.request("_openagents/queue/send_now", now(&waiting[0]["id"])).await;
+    assert_eq!(client.answer(first).await["result"]["stopReason"], "cancelled");
+    let left = queued(&mut client, 1).await;
+    assert_eq!(left[0]["text"], "third");
+    client.notify("session/cancel", json!({"sessionId": session})).await;
+    for id in [second, third] {
+        assert_eq!(client.answer(id).await["result"]["stopReason"], "cancelled");
+    }
+}
+
+#[tokio::test]
 async fn followers_see_turn_start_and_end() {
     let test = TestBridge::new(until_cancelled).await;
     let (mut client, mut other) = (test.acp().await, test.acp().await);

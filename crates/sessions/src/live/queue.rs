@@ -64,6 +64,16 @@ impl Queue {
         self.waiting.remove(index)
     }
 
+    /// Cancels the running turn, so that the first waiting one runs. Returns false if that is not the turn `id`: the log
+    /// has the prompts in the order in which they run.
+    pub(crate) fn stop_for(&self, id: &str) -> bool {
+        let is_first = self.waiting.front().is_some_and(|turn| turn.queued.id == id);
+        if is_first && let Some(running) = &self.running {
+            running.cancel();
+        }
+        is_first
+    }
+
     /// Returns a slot, or an error if the queue is full.
     pub(crate) fn admit(&self) -> Result<Slot, SessionError> {
         if self.waiting.len() >= WAITING {
@@ -167,6 +177,27 @@ mod tests {
         assert_eq!((waiting(&queue), queue.changes()), (vec![ids[1].clone(), ids[3].clone()], before + 1));
         assert!(matches!(queue.next(&stopping), Some(Next::Run(turn, _)) if turn.queued.id == ids[1]));
         assert_eq!((waiting(&queue), queue.changes()), (vec![ids[3].clone()], before + 2));
+    }
+
+    #[test]
+    fn running_turn_stops_for_the_first_waiting_one() {
+        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
+        let turns = [turn(), turn(), turn()];
+        let ids: Vec<String> = turns.iter().map(|turn| turn.queued.id.clone()).collect();
+        let mut running = None;
+        for turn in turns {
+            let slot = queue.admit().unwrap();
+            if let Some(Next::Run(_, token)) = queue.enqueue(turn, slot, &stopping) {
+                running = Some(token);
+            }
+        }
+        let running = running.unwrap();
+        assert!(!queue.stop_for(&ids[0]) && !queue.stop_for(&ids[2]) && !running.is_cancelled());
+        assert!(queue.stop_for(&ids[1]) && running.is_cancelled());
+        for id in &ids[1..] {
+            assert!(matches!(queue.next(&stopping), Some(Next::Run(turn, token))
+                if turn.queued.id == *id && !token.is_cancelled()));
+        }
     }
 
     #[test]

@@ -105,6 +105,16 @@ impl Session {
         running
     }
 
+    /// Cancels the running turn, so that the first waiting prompt is sent; the others keep waiting.
+    pub fn send_now(&self, id: &str) -> Result<(), SessionError> {
+        if self.lock().queue.stop_for(id) {
+            return Ok(());
+        }
+        Err(SessionError::invalid(
+            "Only the first prompt in the queue can be sent now; this one is not, or was sent.",
+        ))
+    }
+
     /// Returns the running and waiting turns.
     pub fn queue(&self) -> QueueState {
         self.lock().queue.state()
