@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tab } from './browser.mjs';
 import { Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
@@ -17,14 +16,8 @@ const states = (commands) => ({ sessionUpdate: 'available_commands_update', avai
 const by = (agent, update) => ({ ...update, _meta: { openagents: { agent } } });
 
 async function open(options) {
-  const tab = await Tab.open(browser, options);
-  const played = await Played.on(tab.page);
-  tab.played = played;
-  await tab.page.goto(server.address);
-  await tab.live();
-  await tab.explore();
-  await played.follow(tab.page);
-  played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
+  const tab = await Played.explored(browser, server, options);
+  tab.played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'codex' });
   return tab;
 }
 
@@ -154,5 +147,40 @@ test('500 commands stay within the window and the field keeps up', async () => {
   const { x, width } = await list(tab).boundingBox();
   assert.ok(x >= 0 && x + width <= page.viewportSize().width);
   await tab.shoot('composer-many-commands');
+  await tab.close();
+});
+
+test('a file is named by typing a part of its path', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  const sent = [];
+  played.answers['session/prompt'] = ({ prompt: blocks }) => {
+    sent.push(blocks[0].text);
+    return { stopReason: 'end_turn' };
+  };
+  const files = page.getByRole('listbox', { name: 'Files' });
+  await prompt(tab).pressSequentially('Look at @pair');
+  await files.getByRole('option').nth(1).waitFor();
+  await tab.shootAll('composer-files');
+  assert.equal(await files.getByRole('option', { selected: true }).locator('.name').textContent(), '@pair.rs');
+  await page.keyboard.press('Enter');
+  assert.equal(await prompt(tab).inputValue(), 'Look at @src/pair.rs ');
+  assert.equal(await files.count(), 0);
+  await page.keyboard.type('(@nothing-like-this');
+  await files.waitFor({ state: 'detached' });
+  // What is complete is sent.
+  await prompt(tab).fill('');
+  await prompt(tab).pressSequentially('@README.md');
+  await files.getByRole('option').first().waitFor();
+  await page.waitForFunction(
+    () => document.querySelector('[role=listbox] [aria-selected=true] .name')?.textContent === '@README.md',
+  );
+  await page.keyboard.press('Enter');
+  await page.waitForFunction(() => document.querySelector('textarea[aria-label=Prompt]')?.value === '');
+  assert.deepEqual(sent, ['@README.md']);
+  await prompt(tab).pressSequentially('@src');
+  await files.getByRole('option').first().waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await files.count(), 0);
   await tab.close();
 });

@@ -3,20 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tab } from './browser.mjs';
 import { approval, call, Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
-
-async function open(options) {
-  const tab = await Tab.open(browser, options);
-  const played = await Played.on(tab.page);
-  tab.played = played;
-  await tab.page.goto(server.address);
-  await tab.live();
-  await tab.explore();
-  await played.follow(tab.page);
-  return tab;
-}
 
 const notice = (severity, title, description, count = 1) => ({
   sessionUpdate: 'notice',
@@ -29,7 +17,7 @@ const compaction = (status, more) => ({ sessionUpdate: 'compaction_update', comp
 const PLAN = '# Plan\n\n1. Read `parser.rs`\n2. Replace the loop\n3. Run the tests';
 
 test('notices, compactions and plans are rows that change in place', async () => {
-  const tab = await open();
+  const tab = await Played.explored(browser, server);
   const { page, played } = tab;
   const notes = page.locator('main [data-note]');
   played.update(notice('warning', 'MCP server “broken” failed to start', 'Its tools are unavailable. Run /mcp.'));
@@ -57,7 +45,7 @@ test('notices, compactions and plans are rows that change in place', async () =>
 });
 
 test('edits are allowed until the turn ends, and the permission can be taken back', async () => {
-  const tab = await open();
+  const tab = await Played.explored(browser, server);
   const { page, played } = tab;
   const options = [
     { id: 'yes', name: 'Allow', kind: 'allow_once' },

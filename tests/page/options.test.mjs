@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tab } from './browser.mjs';
 import { Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
@@ -55,15 +54,9 @@ const report = (played, configOptions) =>
   });
 
 async function open(options) {
-  const tab = await Tab.open(browser, options);
-  const played = await Played.on(tab.page);
-  tab.played = played;
-  await tab.page.goto(server.address);
-  await tab.live();
-  await tab.explore();
-  await played.follow(tab.page);
-  played.answers['_openagents/agents/options'] = () => ({ configOptions: [] });
-  played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'claude-code' });
+  const tab = await Played.explored(browser, server, options);
+  tab.played.answers['_openagents/agents/options'] = () => ({ configOptions: [] });
+  tab.played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'claude-code' });
   return tab;
 }
 

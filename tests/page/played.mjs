@@ -1,5 +1,7 @@
 // Plays a session to the page as if it came from the server: concurrent agents on one screen.
 
+import { Tab } from './browser.mjs';
+
 const SNAPSHOT = {
   agents: [
     card({
@@ -108,6 +110,17 @@ export class Played {
       });
     });
     return played;
+  }
+
+  /** Opens the page on a session that has explored its folder; what follows in it is played. */
+  static async explored(browser, server, options) {
+    const tab = await Tab.open(browser, options);
+    tab.played = await Played.on(tab.page);
+    await tab.page.goto(server.address);
+    await tab.live();
+    await tab.explore();
+    await tab.played.follow(tab.page);
+    return tab;
   }
 
   /** The session that the page shows. */

@@ -3,7 +3,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Tab } from './browser.mjs';
 import { approval, call, Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
 
@@ -42,14 +41,8 @@ const question = (rawInput, more) =>
   approval('ask', { subject: 'question', title: rawInput.message, rawInput, options: OPTIONS, ...more });
 
 async function open(options) {
-  const tab = await Tab.open(browser, options);
-  const played = await Played.on(tab.page);
-  tab.played = played;
-  await tab.page.goto(server.address);
-  await tab.live();
-  await tab.explore();
-  await played.follow(tab.page);
-  played.update(call('ask', { title: 'Ask the user', kind: 'other' }));
+  const tab = await Played.explored(browser, server, options);
+  tab.played.update(call('ask', { title: 'Ask the user', kind: 'other' }));
   return tab;
 }
 
@@ -73,9 +66,8 @@ test('a question is answered by keyboard, and the answer stays visible', async (
   await tab.shootAll('question');
   const answer = form.getByRole('button', { name: 'Answer' });
   assert.ok(await answer.isDisabled(), 'the database is required');
-  await form.getByRole('radio', { name: 'SQLite' }).focus();
-  await page.keyboard.press('ArrowDown');
-  assert.ok(await form.getByRole('radio', { name: 'Postgres' }).isChecked());
+  await form.getByRole('radio', { name: 'SQLite' }).press('ArrowDown');
+  await form.getByRole('radio', { name: 'Postgres', checked: true }).waitFor();
   await form.getByRole('checkbox', { name: 'Login' }).press(' ');
   await form.getByRole('textbox', { name: 'Port' }).fill('70000');
   assert.ok(await answer.isDisabled());

@@ -131,7 +131,7 @@ impl Scene {
         Ok(Self { agent, peers, client, session, connections })
     }
 
-    /// Sends a prompt, answers every approval with an option of this kind, and returns the number
+    /// Sends a prompt, answers every approval with the option of this id or kind, and returns the number
     /// of approvals and the last text.
     async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
         let text = format!("{PROMPT} [[script:{script}]]");
@@ -154,7 +154,7 @@ impl Scene {
                 let options = approval["options"].as_array().context("options")?;
                 let option = options
                     .iter()
-                    .find(|option| option["kind"] == answer)
+                    .find(|option| option["kind"] == answer || option["id"] == answer)
                     .with_context(|| format!("{answer}: {approval}"))?;
                 let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option["id"]});
                 self.client.request("_openagents/approvals/answer", params).await?;
@@ -252,6 +252,12 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
             library.insert(name, json!({"turns": turns}));
         }
     }
+    let edits = ["one.txt", "two.txt"].map(|path| {
+        let call = json!({"intent": "write_file", "path": path, "content": "made\n"});
+        json!({"text": "I write a file.", "tool_calls": [call]})
+    });
+    let turns = edits.into_iter().chain([json!({"text": "Both are written."})]).collect::<Vec<_>>();
+    library.insert("Edits".to_owned(), json!({"turns": turns}));
     json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
 }
 
@@ -440,6 +446,20 @@ async fn its_options_are_set_and_kept(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// Once the user allows edits until the turn ends, the agent's next edit is not asked for. Codex shows no changes with its
+/// requests, so each needs an answer.
+async fn its_edits_are_allowed_until_the_turn_ends(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    let answer = if agent.mode == "codex" { "allow_once" } else { "openagents:allow-edits" };
+    let (asked, reply) = scene.turn("Edits", answer, None).await?;
+    for name in ["one.txt", "two.txt"] {
+        ensure!(scene.peers.env.workspace.join(name).exists(), "{name} is not there: {reply}");
+    }
+    let expected = if agent.mode == "codex" { 2 } else { 1 };
+    ensure!(asked == expected, "asked {asked} times");
+    scene.peers.end()
+}
+
 macro_rules! with_each {
     ($($name:ident: $agent:ident),*; $what:tt) => { $(mod $name { with_each!(@ $agent $what); })* };
     (@ $agent:ident ($($what:ident),*)) => {
@@ -449,5 +469,6 @@ macro_rules! with_each {
 
 with_each!(
     claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
-    (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept)
+    (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept,
+     its_edits_are_allowed_until_the_turn_ends)
 );

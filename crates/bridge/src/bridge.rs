@@ -433,6 +433,7 @@ async fn build_services(
         privacy: Managed::privacy(settings),
         devices,
         network,
+        files: Arc::default(),
         ios,
         answers: TaskTracker::new(),
     })

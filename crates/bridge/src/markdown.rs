@@ -11,10 +11,10 @@ const MAX_BYTES: usize = 1 << 20;
 const RENDERED_BYTES: usize = 256 << 10;
 /// Texts with deeper nesting are shown as plain text: an HTML parser takes time quadratic in the depth.
 const DEPTH: usize = 50;
-const RENDER_TIME: Duration = Duration::from_secs(2);
+const RENDER_TIME: Duration = Duration::from_secs(4);
 /// Time limit for highlighting one message; the rest of its code is left plain. The first use of a language compiles its
 /// patterns, which takes most of this time.
-const HIGHLIGHT_TIME: Duration = Duration::from_millis(500);
+const HIGHLIGHT_TIME: Duration = Duration::from_millis(1_500);
 
 /// Renders `text` on a blocking thread. Falls back to plain text when that takes too long.
 pub(crate) async fn render(text: String) -> String {

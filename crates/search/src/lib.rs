@@ -7,11 +7,13 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `files` | files whose path matches what a user types |
 //! | 0 | `recall` | past sessions that answer a question |
 //! | 0 | `repository` | a repository's description of itself |
 //! | 1 | `orient` | answers about the project as a whole |
 //! | 2 | `find` | places in code and history that answer a question |
 
+pub mod files;
 pub mod find;
 mod orient;
 pub mod recall;

@@ -46,10 +46,10 @@ pub use meta::{
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
     ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
-    DelegateResult, Empty, ExploreParams, ExploreResult, Frame, Frames, Html, InspectParams, LabelSession,
-    Markdown, Planner, QueueParams, QueuedPrompt, RemoveQueued, Removed, ResumeApproval, RevokeRules,
-    SendNow, SessionRef, SessionsParams, SnapshotMark, SnapshotParams, StandingRule, StandingRules,
-    UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
+    DelegateResult, Empty, ExploreParams, ExploreResult, FindFiles, FoundFiles, Frame, Frames, Html,
+    InspectParams, LabelSession, Markdown, Planner, QueueParams, QueuedPrompt, RemoveQueued, Removed,
+    ResumeApproval, RevokeRules, SendNow, SessionRef, SessionsParams, SnapshotMark, SnapshotParams,
+    StandingRule, StandingRules, UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
 };
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow,

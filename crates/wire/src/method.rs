@@ -194,6 +194,8 @@ methods! {
             "Removes a prompt that waits for the running turn." [NO_SESSION];
         "_openagents/queue/send_now" Prompt QueueSendNow(SendNow) -> Empty:
             "Stops the running turn, so that the first prompt in the queue is sent; the others keep waiting." [NO_SESSION];
+        "_openagents/files/find" Prompt FilesFind(FindFiles) -> FoundFiles:
+            "Lists files of a session's folder whose path matches what a user types, best first." [NO_SESSION];
         "_openagents/update" View ReadUpdate(UpdateQuery) -> UpdatePage:
             "Returns a part of an update whose outputs were cut for transport." ["-32002: the update does not exist"];
         "_openagents/markdown" View RenderMarkdown(Markdown) -> Html: "Renders Markdown as safe HTML.";

@@ -138,6 +138,21 @@ pub struct RemoveQueued {
     pub id: String,
 }
 
+/// Params of `_openagents/files/find`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct FindFiles {
+    pub session_id: String,
+    /// Letters of the path, in order; empty for the files near the root.
+    pub query: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct FoundFiles {
+    /// Up to 50 paths relative to the folder, with `/`.
+    pub files: Vec<String>,
+}
+
 /// Params of `_openagents/queue/send_now`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]

@@ -43,6 +43,7 @@
 //! | `[[unknown-request]]` | calls a method that does not exist and sends the error code |
 //! | `[[close-stdout]]` | closes its output and stays alive |
 //! | `[[stop REASON]]`, `[[fail MESSAGE]]` | ends the turn with this stop reason, with an error |
+//! | `[[links]]` | sends the addresses of the prompt's links |
 //! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | sends a variable, its session and the number of prompts, its folder |
 //! | `[[leave-process]]` | starts `sleep 300` in its process group and sends its id |
 //! | `[[leave-detached]]` | the same in a separate process group, which holds the agent's output open |
@@ -206,7 +207,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                 .flatten()
                 .filter_map(|block| block["text"].as_str())
                 .collect();
-            let (peer, turn) = (peer.clone(), peer.begin());
+            let (peer, turn) = (peer.clone(), peer.begin(&params["prompt"]));
             // The summary of an earlier session comes before the prompt and is not run again.
             let reply = text
                 .rsplit_once("</earlier_session>\n\nThe prompt:\n\n")

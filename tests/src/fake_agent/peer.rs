@@ -30,6 +30,8 @@ pub(crate) struct Session {
     pub id: String,
     pub cwd: String,
     pub prompts: u64,
+    /// The links of the last prompt.
+    pub links: Vec<String>,
     pub capabilities: Value,
     pub mode: String,
     pub speed: String,
@@ -63,8 +65,14 @@ impl Peer {
         lock(&self.session).clone()
     }
 
-    pub(crate) fn begin(&self) -> Turn {
-        lock(&self.session).prompts += 1;
+    /// Begins a turn for a prompt.
+    pub(crate) fn begin(&self, prompt: &Value) -> Turn {
+        let links = prompt.as_array().into_iter().flatten().filter_map(|block| block["uri"].as_str());
+        {
+            let mut session = lock(&self.session);
+            session.prompts += 1;
+            session.links = links.map(str::to_owned).collect();
+        }
         let turn = Turn::default();
         *lock(&self.turn) = turn.clone();
         turn

@@ -230,6 +230,7 @@ impl Run<'_> {
             "stop" => return Some(End::Stop(rest.to_owned())),
             "fail" => return Some(End::Fail(rest.to_owned())),
             "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "not set".to_owned())),
+            "links" => self.say(&self.peer.session().links.join(" ")),
             "session" => {
                 let session = self.peer.session();
                 self.say(&format!("{} prompt {}", session.id, session.prompts));

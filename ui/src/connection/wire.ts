@@ -509,6 +509,13 @@ export type FactPlace = {
   end: number;
 } & ({ path: string } | { provider: string; session_id: string });
 
+/** Params of `_openagents/files/find`. */
+export type FindFiles = {
+  sessionId: string;
+  /** Letters of the path, in order; empty for the files near the root. */
+  query: string;
+};
+
 /** Params of `_openagents/history/find`. */
 export type FindLines = {
   /** The text. */
@@ -599,6 +606,11 @@ export type FormField = {
   | { type: 'choice'; choices: Array<FormChoice>; default?: string }
   | { type: 'choices'; choices: Array<FormChoice>; default: Array<string> }
 );
+
+export type FoundFiles = {
+  /** Up to 50 paths relative to the folder, with `/`. */
+  files: Array<string>;
+};
 
 export type Frame = {
   /** 1, 2, 3 … since the bridge started. */

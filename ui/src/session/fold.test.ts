@@ -581,3 +581,19 @@ test('notes are rows that later updates replace', () => {
     [3, 7, 8],
   ]);
 });
+
+test('edits are allowed until the turn ends', () => {
+  const edits = (editsAllowed: boolean): SessionUpdate => ({
+    sessionUpdate: 'session_info_update',
+    _meta: { openagents: { agent: 'codex', editsAllowed } },
+  });
+  const fold = emptyFold();
+  const seen: (string | null)[] = [];
+  const updates = [asked('a'), edits(true), said('b'), edits(false), edits(true), said('', { ended: true })];
+  for (const update of numbered(updates)) {
+    apply(fold, update);
+    seen.push(fold.edits);
+  }
+  expect(seen).toEqual([null, 'codex', 'codex', null, 'codex', null]);
+  expect(fold.title).toBeNull();
+});

@@ -141,6 +141,7 @@ function applyTo(fold: Fold, update: Update): void {
 /** Ends everything left open by a log whose agent has exited. */
 export function settle(fold: Fold): void {
   fold.working = false;
+  fold.edits = null;
   fold.open.clear();
   if (fold.plan !== null) fold.plan = stilled(fold.plan);
   for (const [callId, child] of fold.delegates) {
@@ -384,7 +385,10 @@ function applyMessage(fold: Fold, body: Body<'agent_message_chunk'>, at: Update)
   }
   const ends = ended === true || summary !== undefined || usage !== undefined;
   // An exploration ends with one final message, after the plan's last update.
-  if (ends && !late) fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
+  if (ends && !late) {
+    fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
+    fold.edits = null;
+  }
 }
 
 function applyThought(fold: Fold, body: Body<'agent_thought_chunk'>, at: Update): void {

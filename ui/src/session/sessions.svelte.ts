@@ -5,6 +5,7 @@ import type {
   Approval,
   AttachResult,
   ExploreResult,
+  FoundFiles,
   QueueParams,
   SessionsParams,
   SnapshotParams,
@@ -179,6 +180,12 @@ export class Sessions {
     } catch (error) {
       session.problem = sentence(error);
     }
+  }
+
+  /** Files of a session's folder whose path matches, best first. */
+  async findFiles(session: Session, query: string): Promise<readonly string[]> {
+    const { files } = await this.#link.request<FoundFiles>('_openagents/files/find', { sessionId: session.id, query });
+    return files;
   }
 
   /** Stops the running turn, so that the first prompt in the queue is sent. */

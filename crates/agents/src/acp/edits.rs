@@ -11,30 +11,19 @@ use std::path::{Path, PathBuf};
 
 const ID: &str = "openagents:allow-edits";
 
-/// Offers the option with a request that it covers. Returns the id of the agent's option if the user has chosen it
-/// before in this turn.
-pub(super) fn offer(
-    live: &Live,
-    stage: &Stage,
-    call: &ToolCallDetails,
-    request: &mut ApprovalRequest,
-) -> Option<String> {
-    let turn = stage.turn.as_ref()?;
-    let once = request.options.iter().find(|option| option.kind == OptionKind::AllowOnce)?.id.clone();
-    // What is not a diff, or not shown in full, is not only an edit.
-    if request.command.is_some() || request.cut || !is_covered(&turn.access.workspace, call, &live.pending) {
-        return None;
-    }
-    if turn.edits_allowed {
-        return Some(once);
-    }
+/// Whether an option's id is ours: an agent's own option must not have it.
+pub(super) fn is_ours(id: &str) -> bool {
+    id == ID
+}
+
+/// Adds the option to a request.
+pub(super) fn offer(request: &mut ApprovalRequest) {
     let at = request.options.iter().rposition(|option| !option.kind.denies()).map_or(0, |at| at + 1);
     let name = "Allow edits in this folder until this turn ends".to_owned();
     request.options.insert(at, ApprovalOption { id: ID.to_owned(), name, kind: OptionKind::AllowAlways });
-    None
 }
 
-/// Returns the option to send to the agent for the one that the user chose.
+/// Returns the option that the agent gets for the one that the user chose.
 pub(super) fn choose(
     stage: &mut Stage,
     chosen: ApprovalOption,
@@ -43,35 +32,42 @@ pub(super) fn choose(
     if chosen.id != ID {
         return Some(chosen);
     }
-    if let Some(turn) = &mut stage.turn {
-        turn.edits_allowed = true;
-        stage.record(AgentPart::EditsAllowed(true));
+    allow(stage, true);
+    once(options).cloned()
+}
+
+pub(super) fn once(options: &[ApprovalOption]) -> Option<&ApprovalOption> {
+    options.iter().find(|option| option.kind == OptionKind::AllowOnce)
+}
+
+fn allow(stage: &mut Stage, allowed: bool) {
+    if let Some(turn) = stage.turn.as_mut().filter(|turn| turn.edits_allowed != allowed) {
+        turn.edits_allowed = allowed;
+        stage.record(AgentPart::EditsAllowed(allowed));
         stage.news.expedite(&"edits_allowed");
     }
-    options.iter().find(|option| option.kind == OptionKind::AllowOnce).cloned()
 }
 
 impl Live {
     /// Takes the permission for edits back.
     pub(super) fn ask_before_edits(&self) {
-        self.stage(|stage, _| {
-            if let Some(turn) = stage.turn.as_mut().filter(|turn| turn.edits_allowed) {
-                turn.edits_allowed = false;
-                stage.record(AgentPart::EditsAllowed(false));
-                stage.news.expedite(&"edits_allowed");
-            }
-        });
+        self.stage(|stage, _| allow(stage, false));
     }
 }
 
-/// Whether a call only changes files that need no approval of their own.
-fn is_covered(workspace: &Workspace, call: &ToolCallDetails, pending: &PendingCommands) -> bool {
+/// Whether a request is only about changes of files, all of them shown, that need no approval of their own.
+pub(super) fn is_covered(
+    workspace: &Workspace,
+    call: &ToolCallDetails,
+    request: &ApprovalRequest,
+    pending: &PendingCommands,
+) -> bool {
     let diffs = call.content.iter().filter_map(|piece| match piece {
         ToolContent::Diff { path, .. } => Some(path),
         _ => None,
     });
-    let mut paths = diffs.chain(call.locations.iter().map(|location| &location.path)).peekable();
-    let has_diff = call.content.iter().any(|piece| matches!(piece, ToolContent::Diff { .. }));
+    let has_diff = diffs.clone().next().is_some();
+    let mut paths = diffs.chain(call.locations.iter().map(|location| &location.path));
     let is_free = |path: &String| {
         let Ok(named) = workspace.resolve(path) else { return false };
         let Some(file) = real(&workspace.root().join(&named)) else { return false };
@@ -80,7 +76,8 @@ fn is_covered(workspace: &Workspace, call: &ToolCallDetails, pending: &PendingCo
             && !trust::needs_own_approval(within)
             && !pending.names(workspace.root(), &file)
     };
-    call.kind == Some(ToolKind::Edit) && has_diff && paths.all(is_free)
+    let is_edit = call.kind == Some(ToolKind::Edit) && request.command.is_none() && !request.cut;
+    is_edit && has_diff && paths.all(is_free)
 }
 
 /// Returns a path without links; the file, and folders above it, may not exist yet.

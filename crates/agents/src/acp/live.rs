@@ -47,6 +47,8 @@ enum Due {
 
 pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
+    /// Files and folders that the prompt names, absolute.
+    pub(super) links: &'a [PathBuf],
     /// A summary of the conversation so far, for an agent session that does not have it.
     pub(super) brief: Option<&'a str>,
     /// A command in the prompt may lower the asking level.
@@ -250,7 +252,7 @@ impl Live {
                 stage.turn.as_mut().map(|turn| std::mem::take(&mut turn.message)).unwrap_or_default();
             match (&stage.session, &result) {
                 (Some(session), Ok(_)) if !message.is_empty() => {
-                    stage.prompt = Some(self.send_prompt(&session.clone(), &message));
+                    stage.prompt = Some(self.send_prompt(&session.clone(), &message, &[]));
                 }
                 _ => self.end_turn(stage, now, &result),
             }
@@ -368,13 +370,22 @@ impl Live {
                 message: String::new(),
             });
             let text = prompt.brief.map(|brief| format!("{brief}{}", prompt.text));
-            stage.prompt = Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text)));
+            stage.prompt =
+                Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text), prompt.links));
             Some(outcome)
         })
     }
 
-    fn send_prompt(&self, session: &str, text: &str) -> u64 {
-        let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    /// Sends a prompt; the files that it names follow as links, since some agents read these themselves.
+    fn send_prompt(&self, session: &str, text: &str, links: &[PathBuf]) -> u64 {
+        let link = |path: &PathBuf| {
+            let uri = reqwest::Url::from_file_path(path).ok()?;
+            let name = path.file_name()?.to_string_lossy();
+            Some(json!({"type": "resource_link", "uri": uri.as_str(), "name": name}))
+        };
+        let text = json!({"type": "text", "text": text});
+        let blocks: Vec<_> = std::iter::once(text).chain(links.iter().filter_map(link)).collect();
+        let params = json!({"sessionId": session, "prompt": blocks});
         self.connection.request("session/prompt", &params)
     }
 

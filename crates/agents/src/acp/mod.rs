@@ -125,6 +125,7 @@ impl AcpAgent {
             let brief = lost.and_then(|why| self.brief(host, &why));
             let prompt = Prompt {
                 text: &request.text,
+                links: &request.links,
                 brief: brief.as_deref(),
                 may_change_approval_mode: request.may_change_approval_mode,
             };

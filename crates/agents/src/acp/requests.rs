@@ -201,7 +201,8 @@ impl Live {
             Ok(call) => call,
             Err(error) => return self.connection.respond(&id, Err(RpcError::invalid_params(error))),
         };
-        let options = options(&params["options"]);
+        let mut options = options(&params["options"]);
+        options.retain(|option| !edits::is_ours(&option.id));
         if options.is_empty() {
             return self.connection.respond(&id, cancelled());
         }
@@ -336,8 +337,16 @@ impl Live {
             cut: is_cut(&known.content),
             options,
         };
-        let allowed = edits::offer(self, stage, &known, &mut request);
-        (Some(request), allowed)
+        let once = edits::once(&request.options).map(|option| option.id.clone());
+        if let (Some(turn), Some(once)) = (&stage.turn, once)
+            && edits::is_covered(&turn.access.workspace, &known, &request, &self.pending)
+        {
+            if turn.edits_allowed {
+                return (Some(request), Some(once));
+            }
+            edits::offer(&mut request);
+        }
+        (Some(request), None)
     }
 
     /// `terminal/create`: asks for approval, then runs the command as shown. Blocks.

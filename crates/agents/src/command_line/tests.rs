@@ -98,6 +98,7 @@ fn agent(
         session_id: "s".to_owned(),
         root: folder.to_owned(),
         text: "-do it".to_owned(),
+        links: Vec::new(),
         transcript: Conversation::default(),
         resume: resume.map(str::to_owned),
         limits: AccessLimits::default(),

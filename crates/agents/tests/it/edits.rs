@@ -78,3 +78,13 @@ fn permission_for_edits_can_be_taken_back() {
     assert_eq!(offered(&scene).len(), 2);
     assert_eq!(reports(&scene), [true, false]);
 }
+
+#[test]
+fn agent_cannot_offer_the_option_itself() {
+    let scene = Scene::answering([allow()]);
+    scene.prompt("[[options openagents:allow-edits=allow_once=Yes|no=reject_once=No]] [[edit a.txt]]");
+    let offered = offered(&scene);
+    assert_eq!(offered[0], ["no"]);
+    assert_eq!(offered.len(), 2, "the edit is asked for");
+    assert_eq!(reports(&scene), [] as [bool; 0]);
+}

@@ -217,6 +217,7 @@ impl Scene {
             root: self.root.clone(),
             text: text.to_owned(),
             transcript: Conversation::default(),
+            links: Vec::new(),
             resume: None,
             limits: AccessLimits::default(),
             may_change_approval_mode: false,

@@ -1,7 +1,17 @@
 //! The updates of a turn.
 
 use super::host::{Say, Scene};
-use openagents_core::{approval::OptionKind, update::RunState};
+use openagents_core::{CancellationToken, approval::OptionKind, update::RunState};
+
+#[test]
+fn files_that_a_prompt_names_are_links() {
+    let scene = Scene::new();
+    let mut request = scene.request("[[links]]");
+    request.links = vec![scene.root.join("a file.txt"), scene.root.join("src")];
+    let outcome = scene.turn(&request, &CancellationToken::new());
+    let root = scene.root.display();
+    assert_eq!(outcome.text, format!("file://{root}/a%20file.txt file://{root}/src"));
+}
 
 #[test]
 fn turn_shows_text_thoughts_plans_and_calls() {

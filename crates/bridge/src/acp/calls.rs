@@ -233,6 +233,7 @@ impl Methods {
                 self.session(&request.session_id).await?.send_now(&request.id)?;
                 now::<methods::QueueSendNow>(Empty {})
             }
+            Ours::FilesFind(request) => self.find_files(request).await,
             Ours::ReadUpdate(request) => self.update(request).await,
             Ours::RenderMarkdown(request) => {
                 let html = markdown::render(request.text).await;

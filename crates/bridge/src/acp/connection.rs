@@ -149,7 +149,8 @@ impl Dialect for Acp {
     fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {
         let frame = |folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
         let client = self.requests.client();
-        let known = page.iter().filter(|folded| client.shown(&folded.update).is_some());
+        let known =
+            page.iter().filter(|folded| matches!(client.shown(&folded.update), Some(Cow::Borrowed(_))));
         known.map(|folded| frame(folded).into()).collect()
     }
 

@@ -19,14 +19,19 @@ use openagents_connection::{
     pass::{self, Who},
     rpc,
 };
-use openagents_sessions::Wanted;
+use openagents_core::{CancellationToken, budget::Budget};
+use openagents_sessions::{Wanted, run_blocking};
 use openagents_wire::{
-    self as wire, ConnectionMeta, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo, WorkspacesResult, methods,
+    self as wire, ConnectionMeta, FindFiles, FoundFiles, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo,
+    WorkspacesResult, methods,
 };
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// Maximum number of sessions per page of `session/list`.
 const PAGE: usize = 50;
+/// Maximum number of files that are found, and time to list those of a folder.
+const FILES: usize = 50;
+const FILES_WITHIN: Duration = Duration::from_secs(2);
 /// Default and maximum bytes of one page of `_openagents/update`.
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
@@ -79,6 +84,22 @@ impl Methods {
             Some(watch) => Answer::AndWatchList(list, watch),
             None => Answer::Now(list),
         })
+    }
+
+    /// Lists files whose path matches what a user types.
+    pub(super) async fn find_files(
+        &self,
+        FindFiles { session_id, query }: FindFiles,
+    ) -> Result<Answer, Fault> {
+        let (session, names) = (self.session(&session_id).await?, self.services.files.clone());
+        let find = move || {
+            let budget = Budget::within(FILES_WITHIN, &CancellationToken::new());
+            names.matching(session.cwd(), &query, FILES, &budget)
+        };
+        let found =
+            run_blocking(find).await.ok_or_else(|| Fault::internal("The files could not be listed."))?;
+        let files = found.map_err(|error| Fault::invalid_params(format!("{error}.")))?;
+        now::<methods::FilesFind>(FoundFiles { files })
     }
 
     /// Returns a part of an update's whole text.

@@ -8,6 +8,7 @@ use openagents_core::{
     model::{LocalModels, ModelCommand, SettingsStore},
 };
 use openagents_remote::{devices::registry::Devices, network::state::Network};
+use openagents_search::files::FileNames;
 use openagents_sessions::{SessionRegistry, TurnExecutor, run_blocking};
 use openagents_tools::reading::{
     READING_SETTINGS, Readable, Reader, ReadingRule, ReadingRules, ReadingSwitch, reading_rule,
@@ -31,6 +32,7 @@ pub(crate) struct Services {
     pub(crate) trust: Arc<Feed>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,
+    pub(crate) files: Arc<FileNames>,
     pub(crate) ios: Arc<openagents_ios::services::Services>,
     /// Answers that wait for the end of a turn, awaited when the bridge stops.
     pub(crate) answers: TaskTracker,

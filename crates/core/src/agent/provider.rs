@@ -96,6 +96,8 @@ pub struct AgentRequest {
     pub root: PathBuf,
     /// The prompt.
     pub text: String,
+    /// The files and folders of the workspace that the prompt names, absolute.
+    pub links: Vec<PathBuf>,
     /// History of the session, for agents that keep none themselves.
     pub transcript: Conversation,
     /// The agent's own id for this session, from an earlier turn.

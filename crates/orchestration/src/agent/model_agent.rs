@@ -153,6 +153,7 @@ mod tests {
             root: bench.root().to_path_buf(),
             text: "What is here?".to_owned(),
             transcript: Conversation::default(),
+            links: Vec::new(),
             resume: None,
             limits: AccessLimits::default(),
             may_change_approval_mode: false,

@@ -80,13 +80,21 @@ static VARIABLE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
+/// How lines begin whose code is only an example.
+const COMMENTS: [&str; 6] = ["//", "/*", "* ", "# ", "--", ">>>"];
 /// Maximum variables of a file.
 const VARIABLES: usize = 20;
 
 fn variables(text: &str) -> Vec<(String, u64)> {
     // Tests at the end of a file set their own.
     let text = text.split("#[cfg(test)]").next().unwrap_or(text);
-    let found = VARIABLE.iter().flat_map(|pattern| pattern.captures_iter(text)).take(VARIABLES);
+    let is_code = |found: &Captures<'_>| {
+        let before = found.get(0).map_or(text, |whole| &text[..whole.start()]);
+        let line = before.rsplit('\n').next().unwrap_or_default().trim_start();
+        !COMMENTS.iter().any(|comment| line.starts_with(comment))
+    };
+    let found =
+        VARIABLE.iter().flat_map(|pattern| pattern.captures_iter(text)).filter(is_code).take(VARIABLES);
     let variable = |found: Captures<'_>| {
         let name = found.get(1).or_else(|| found.get(2))?;
         let line = memchr::memchr_iter(b'\n', &text.as_bytes()[..name.start()]).count() as u64 + 1;
@@ -182,6 +190,19 @@ mod tests {
         ] {
             assert_eq!(variables(&format!("\n{text}\n")), [(expected.to_owned(), 2)], "{text}");
         }
+    }
+
+    #[test]
+    fn environment_variables_in_comments_are_left_out() {
+        for text in [
+            "/// let wait = std::env::var(\"SET_TIMEOUT\");",
+            "    //! os.Getenv(\"APP_HOME\")",
+            " * process.env.APP_HOME",
+            "# os.environ['APP_HOME']",
+        ] {
+            assert_eq!(variables(text), [], "{text}");
+        }
+        assert_eq!(variables("#define HOME getenv(\"APP_HOME\")").len(), 1);
     }
 
     #[test]

@@ -16,7 +16,11 @@ impl AgentStates {
     /// Reads the entries of a log, oldest first.
     pub(super) fn from_log(entries: impl IntoIterator<Item = AgentState>) -> Self {
         let mut states = Self::default();
-        for state in entries {
+        for mut state in entries {
+            // The turn that it was for has ended.
+            if state.part == AgentPart::EditsAllowed(true) {
+                state.part = AgentPart::EditsAllowed(false);
+            }
             states.know(&state);
             states.logged.insert(state.part.name(), state);
         }
@@ -91,6 +95,16 @@ mod tests {
         let mut states = AgentStates::from_log([codex, newer.clone()]);
         assert_eq!(states.report(newer, "codex"), None, "after a restart");
         assert_eq!(states.switch_to("claude-code"), [commands("claude-code", &[])]);
+    }
+
+    #[test]
+    fn edits_allowed_before_a_restart_are_allowed_anew() {
+        let edits =
+            |allowed| AgentState { agent: "codex".to_owned(), part: AgentPart::EditsAllowed(allowed) };
+        let mut states = AgentStates::from_log([edits(true)]);
+        assert_eq!(states.report(edits(true), "codex"), Some(edits(true)));
+        assert_eq!(states.report(edits(false), "codex"), Some(edits(false)));
+        assert_eq!(states.report(edits(false), "codex"), None);
     }
 
     #[test]

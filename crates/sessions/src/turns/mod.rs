@@ -6,6 +6,7 @@ mod context;
 mod delegate;
 mod executor;
 mod host;
+mod mentions;
 mod options;
 mod own_question;
 mod run;

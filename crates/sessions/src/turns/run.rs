@@ -4,7 +4,7 @@ use super::{
     context::{CARD_TITLE, TurnContext, ask_for_agent, reader, refusal, show, transcript, transcript_for},
     delegate,
     host::Host,
-    own_question,
+    mentions, own_question,
     runner::Responder,
     trust,
 };
@@ -170,6 +170,7 @@ pub(crate) fn answer(
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.content.text.clone(),
+                links: mentions::named_files(&prompt.root, prompt.content.words()),
                 // Hosted agents keep their own history; models take the branch above.
                 transcript: Conversation::default(),
                 resume: host.agent_session.clone(),
