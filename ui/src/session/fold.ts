@@ -150,6 +150,8 @@ export function settle(fold: Fold): void {
   }
   fold.rows = fold.rows.map((row) => {
     if (row.kind === 'thought') return { ...row, endedAt: row.endedAt ?? row.ts };
+    if (row.kind === 'note' && row.note.type === 'compaction' && row.note.state === 'running')
+      return { ...row, note: { ...row.note, state: 'cancelled' } };
     if (row.kind !== 'tool') return row;
     return row.state === 'pending' || row.state === 'running' ? { ...row, state: 'unfinished' } : row;
   });
@@ -387,7 +389,8 @@ function applyMessage(fold: Fold, body: Body<'agent_message_chunk'>, at: Update)
   // An exploration ends with one final message, after the plan's last update.
   if (ends && !late) {
     fold.working = fold.open.size > 0 || fold.plan?.state === 'running';
-    fold.edits = null;
+    // A snapshot has only the newest state, at its first place.
+    if (at.params._meta?.openagents?.folded !== true) fold.edits = null;
   }
 }
 

@@ -7,7 +7,7 @@ use openagents_core::{
     update::{AgentPart, ToolCallDetails, ToolContent, ToolKind},
     workspace::Workspace,
 };
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const ID: &str = "openagents:allow-edits";
 
@@ -68,26 +68,36 @@ pub(super) fn is_covered(
     });
     let has_diff = diffs.clone().next().is_some();
     let mut paths = diffs.chain(call.locations.iter().map(|location| &location.path));
+    let root = workspace.root();
     let is_free = |path: &String| {
-        let Ok(named) = workspace.resolve(path) else { return false };
-        let Some(file) = real(&workspace.root().join(&named)) else { return false };
-        let Ok(within) = file.strip_prefix(workspace.root()) else { return false };
-        !trust::needs_own_approval(&named)
-            && !trust::needs_own_approval(within)
-            && !pending.names(workspace.root(), &file)
+        // Exactly this file is written: nothing is corrected.
+        let path = root.join(path);
+        let Some(file) = real(&path) else { return false };
+        let Ok(within) = file.strip_prefix(root) else { return false };
+        let named = path.strip_prefix(root).unwrap_or(within);
+        !trust::needs_own_approval(named) && !trust::needs_own_approval(within) && !pending.names(root, &file)
     };
     let is_edit = call.kind == Some(ToolKind::Edit) && request.command.is_none() && !request.cut;
     is_edit && has_diff && paths.all(is_free)
 }
 
-/// Returns a path without links; the file, and folders above it, may not exist yet.
+/// Maximum bytes of a path: `PATH_MAX` of Linux.
+const PATH_BYTES: usize = 4096;
+
+/// Returns a path without links; the file, and folders above it, may not exist yet. `None` for one that goes up.
 fn real(path: &Path) -> Option<PathBuf> {
-    if let Ok(real) = path.canonicalize() {
-        return Some(real);
-    }
-    // A link to a file that does not exist leads anywhere.
-    if path.is_symlink() {
+    let goes_up = path.components().any(|part| part == Component::ParentDir);
+    if goes_up || path.as_os_str().len() > PATH_BYTES {
         return None;
     }
-    Some(real(path.parent()?)?.join(path.file_name()?))
+    for above in path.ancestors() {
+        if let Ok(real) = above.canonicalize() {
+            return Some(real.join(path.strip_prefix(above).ok()?));
+        }
+        // A link to something that does not exist leads anywhere.
+        if above.is_symlink() {
+            return None;
+        }
+    }
+    None
 }

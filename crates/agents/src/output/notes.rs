@@ -152,11 +152,9 @@ impl NoteNews {
                     Change::Clear => text = None,
                 }
                 let summary = text.map(|text| clip_bytes(&text, SUMMARY_BYTES));
-                NoteContent::Compaction {
-                    state: state.unwrap_or(known),
-                    summary,
-                    error: error.or(known_error),
-                }
+                let state = state.unwrap_or(known);
+                let error = error.or(known_error).filter(|_| state == CompactionState::Failed);
+                NoteContent::Compaction { state, summary, error }
             }
             (Self::Plan { text, path, .. }, _) => {
                 let text = clip_bytes(&text, PLAN_BYTES);

@@ -1,12 +1,13 @@
 //! Edits that the user allows until the turn ends.
 
-use super::host::{Host, Say, Scene, Setup};
+use super::host::{HANGS, Host, Say, Scene, Setup};
 use openagents_agents::acp::LevelSetting;
 use openagents_core::{
     agent::AgentProvider as _,
     approval::OptionKind,
     update::{AgentPart, Asking, OptionValue},
 };
+use std::time::Instant;
 
 const ID: &str = "openagents:allow-edits";
 const ASKS: &[LevelSetting] = &[LevelSetting::mode("ask", &[("plan", Asking::Plan)])];
@@ -52,10 +53,10 @@ fn commands_and_files_that_programs_load_are_asked_for_each_time() {
     std::os::unix::fs::symlink(scene.root.join(".git"), scene.root.join("link")).unwrap();
     scene.prompt(
         "[[edit a.txt]] [[edit .git/config]] [[edit link/hooks]] [[edit .github/workflows/ci.yml]] [[edit AGENTS.md]] \
-         [[edit ../outside.txt]] [[run A=1 echo hi]] [[ask Delete all]] [[edit-long long.txt]] [[edit b.txt]]",
+         [[edit ../outside.txt]] [[edit /project/x.txt]] [[edit /workspace/x.txt]] [[run A=1 echo hi]] [[ask Delete all]] [[edit-long long.txt]] [[edit b.txt]]",
     );
     let offered = offered(&scene);
-    assert_eq!(offered.len(), 9, "{offered:?}");
+    assert_eq!(offered.len(), 11, "{offered:?}");
     assert!(offered[0].iter().any(|id| id == ID), "{offered:?}");
     for options in &offered[1..] {
         assert!(!options.iter().any(|id| id == ID), "{offered:?}");
@@ -68,7 +69,9 @@ fn permission_for_edits_can_be_taken_back() {
     std::thread::scope(|scope| {
         let turn = scope.spawn(|| scene.prompt("[[edit a.txt]] [[until-mode plan]] [[edit b.txt]]"));
         scene.host.wait_for_question();
+        let begin = Instant::now();
         while reports(&scene) != [true] {
+            assert!(begin.elapsed() < HANGS, "edits were not allowed");
             std::thread::yield_now();
         }
         scene.agent.ask_before_edits("session");

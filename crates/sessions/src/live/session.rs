@@ -58,6 +58,8 @@ pub struct Session {
     marking: Mutex<()>,
     /// Read from the log when first needed.
     agent_states: Mutex<Option<AgentStates>>,
+    /// Held while a title is set.
+    naming: Mutex<()>,
     /// Held while updates are queued for the log, so that the copy has the same order.
     pub(super) mirror: Mutex<Option<Mirror>>,
     /// Receivers of approval answers, by approval id.
@@ -136,6 +138,7 @@ impl Session {
             setting_mode: Mutex::default(),
             marking: Mutex::default(),
             agent_states: Mutex::default(),
+            naming: Mutex::default(),
             mirror: Mutex::default(),
             waiting: Mutex::default(),
         }
@@ -442,6 +445,8 @@ impl Session {
 
     /// Sets the title that an agent gives the session, unless the user has set one.
     pub(crate) fn suggest_title(self: &Arc<Self>, title: String) {
+        // Held until the title is queued, so that it cannot come after the user's.
+        let _naming = self.naming.lock();
         let is_wanted = {
             let mut state = self.lock();
             let is_wanted = !state.is_named && state.title.as_deref() != Some(&title);
@@ -457,6 +462,7 @@ impl Session {
     pub async fn rename(self: &Arc<Self>, title: &str) -> Result<(), SessionError> {
         let (session, title) = (self.clone(), title.to_owned());
         let rename = move || {
+            let _naming = session.naming.lock();
             {
                 let mut state = session.lock();
                 (state.titled, state.is_named) = (true, true);

@@ -192,6 +192,8 @@ impl AgentHost for Host {
     }
 
     fn remember(&self, agent_session_id: &str) {
+        // Stored first: a session that the agent already has keeps what was chosen for it, also if this start fails.
+        self.choices();
         let id = self.session.id();
         if let Err(error) = self.sessions.store().remember_agent_session(id, &self.agent_id, agent_session_id)
         {
