@@ -153,7 +153,7 @@ impl Frozen {
             && Named::in_workspace(root, &self.command).digests == *digests
     }
 
-    /// Returns whether the command names `file`, a canonical path, or may run files that nobody can list.
+    /// Returns whether the command names `file`, a canonical path, or may run files that cannot be listed.
     pub(super) fn names(&self, root: &Path, file: &Path) -> bool {
         let Named { digests, folders, unpinned, .. } = &self.named;
         let is_file = digests.iter().any(|digest| root.join(&digest.path) == file);
