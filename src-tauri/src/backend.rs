@@ -84,8 +84,12 @@ impl Backend {
 }
 
 fn providers(around: Surroundings) -> Providers {
-    let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
-    let agents = LocalAgents::start(config);
+    let agents = LocalAgents::start(AgentsConfig {
+        settings: around.settings.clone(),
+        history: around.history.clone(),
+        packages: around.packages,
+        registry: None,
+    });
     let models = models_folder().map(|folder| -> Arc<dyn LocalModels> {
         Local::start(LocalConfig::new(folder, around.settings, Arc::new(Helper::new())))
     });

@@ -33,7 +33,7 @@ pub(crate) struct KnownAgent {
     /// Whether the agent's sessions survive `session/load`. Gemini CLI writes an empty history over the session that
     /// it loads, and deletes the file at its next start (google-gemini/gemini-cli#28775).
     pub(crate) loads: bool,
-    pub(crate) install: &'static str,
+    pub(crate) install: Install,
     pub(crate) log_in: &'static str,
 }
 
@@ -43,7 +43,17 @@ pub(crate) enum Speaks {
     /// The program itself, with these arguments.
     Itself(&'static [&'static str]),
     /// A separate program, from an npm package that contains the agent it drives.
-    Adapter { program: &'static str, package: &'static str },
+    Adapter { program: &'static str },
+}
+
+/// How an agent comes onto this machine.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Install {
+    /// As the npm package of this entry of the ACP registry, which has about this size on disk: measured on Linux,
+    /// x86-64, with the versions above.
+    Package { registry: &'static str, megabytes: u64 },
+    /// With a command of the user's.
+    Command(&'static str),
 }
 
 /// Codex and Claude Code, then the others by name.
@@ -53,7 +63,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         id: CODEX,
         name: "Codex",
         program: "codex",
-        speaks: Speaks::Adapter { program: "codex-acp", package: "@agentclientprotocol/codex-acp" },
+        speaks: Speaks::Adapter { program: "codex-acp" },
         // Without this variable, a session starts in a mode in which a model approves its actions instead of the user.
         variables: &[],
         defaults: &[("INITIAL_AGENT_MODE", "read-only")],
@@ -68,7 +78,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
-        install: "npm install -g @openai/codex",
+        install: Install::Package { registry: "codex-acp", megabytes: 479 },
         log_in: "codex login",
     },
     // https://github.com/agentclientprotocol/claude-agent-acp#readme
@@ -76,10 +86,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         id: CLAUDE_CODE,
         name: "Claude Code",
         program: "claude",
-        speaks: Speaks::Adapter {
-            program: "claude-agent-acp",
-            package: "@agentclientprotocol/claude-agent-acp",
-        },
+        speaks: Speaks::Adapter { program: "claude-agent-acp" },
         variables: &[],
         defaults: &[],
         asks: AskingLevel::Settings(&[LevelSetting::mode(
@@ -95,7 +102,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: Some(Retention::ClaudeCode),
         reads_files_here: true,
         loads: true,
-        install: "npm install -g @anthropic-ai/claude-code",
+        install: Install::Package { registry: "claude-acp", megabytes: 421 },
         log_in: "claude auth login",
     },
     // https://geminicli.com/docs/cli/acp-mode/
@@ -113,7 +120,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: Some(Retention::GeminiCli),
         reads_files_here: false,
         loads: false,
-        install: "npm install -g @google/gemini-cli",
+        install: Install::Package { registry: "gemini", megabytes: 105 },
         log_in: "gemini",
     },
     // https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server
@@ -144,7 +151,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
-        install: "npm install -g @github/copilot",
+        install: Install::Package { registry: "github-copilot-cli", megabytes: 198 },
         log_in: "copilot login",
     },
     // https://block.github.io/goose/docs/guides/acp-clients
@@ -162,7 +169,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
-        install: "brew install block-goose-cli",
+        install: Install::Command("brew install block-goose-cli"),
         log_in: "goose configure",
     },
     // https://opencode.ai/docs/cli/acp/
@@ -177,7 +184,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
-        install: "npm install -g opencode-ai",
+        install: Install::Package { registry: "opencode", megabytes: 371 },
         log_in: "opencode auth login",
     },
     // https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json
@@ -200,7 +207,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
-        install: "npm install -g @qwen-code/qwen-code",
+        install: Install::Package { registry: "qwen-code", megabytes: 159 },
         log_in: "qwen auth",
     },
 ];
@@ -223,6 +230,32 @@ impl KnownAgent {
         added.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
+    /// The id of its package in the registry, and about its bytes on disk.
+    pub(crate) fn package(&self) -> Option<(&'static str, u64)> {
+        match self.install {
+            Install::Package { registry, megabytes } => Some((registry, megabytes * 1_000_000)),
+            Install::Command(_) => None,
+        }
+    }
+
+    /// The clause that says how to install it.
+    pub(crate) fn install_remedy(&self) -> String {
+        match self.install {
+            Install::Package { .. } => {
+                format!("install it in Settings → Agents, or run `openagents agents install {}`", self.id)
+            }
+            Install::Command(command) => format!("run `{command}`"),
+        }
+    }
+
+    /// The name of the program that speaks ACP, and its arguments.
+    pub(crate) fn speaker(&self) -> (&'static str, &'static [&'static str]) {
+        match self.speaks {
+            Speaks::Itself(args) => (self.program, args),
+            Speaks::Adapter { program } => (program, &[]),
+        }
+    }
+
     /// Returns whether the picker shows the agent even if it is not installed.
     pub(crate) fn is_always_offered(&self) -> bool {
         matches!(self.speaks, Speaks::Adapter { .. })
@@ -241,7 +274,7 @@ mod tests {
         assert_eq!(ids.len(), KNOWN.len());
         for known in &KNOWN {
             assert!(!known.id.starts_with(CUSTOM_PREFIX), "{}", known.id);
-            for text in [known.name, known.program, known.install, known.log_in] {
+            for text in [known.name, known.program, known.log_in] {
                 assert!(!text.is_empty(), "{}", known.id);
             }
         }

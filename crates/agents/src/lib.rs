@@ -1,7 +1,7 @@
 //! Agents that run outside this process, and models behind HTTP.
 //!
-//! [`LocalAgents`] lists them: programs that speak the Agent Client Protocol, the command lines of Codex and Claude
-//! Code if no adapter is installed, and models behind an OpenAI-compatible address.
+//! [`LocalAgents`] lists and installs them: programs that speak the Agent Client Protocol, and models behind an
+//! OpenAI-compatible address.
 //!
 //! # Layers
 //!
@@ -19,15 +19,15 @@
 //! | 3 | `output` | an agent's output as updates of our session |
 //! | 4 | `acp` | the client side of the Agent Client Protocol |
 //! | 4 | `shell` | the `PATH` of the user's login shell |
-//! | 5 | `command_line` | the command lines of Codex and Claude Code |
 //! | 5 | `custom` | agents and models that the user added |
-//! | 6 | `doctor` | what is installed, and what is missing |
-//! | 7 | `local` | `LocalAgents`: all of them |
+//! | 5 | `version` | the version of a program, and the Node that it needs |
+//! | 6 | `packages` | agents that are installed as npm packages |
+//! | 7 | `doctor` | what is installed, and what is missing |
+//! | 8 | `local` | `LocalAgents`: all of them |
 
 pub mod acp;
 mod asking;
 mod capture;
-mod command_line;
 mod custom;
 mod doctor;
 mod known;
@@ -35,11 +35,13 @@ mod limits;
 mod local;
 pub mod openai;
 mod output;
+mod packages;
 mod process;
 mod retention;
 mod shell;
 #[cfg(test)]
 mod testing;
+mod version;
 
 pub use custom::{RegistryError, from_registry};
 pub use local::{AgentsConfig, LocalAgents};

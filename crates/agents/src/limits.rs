@@ -124,14 +124,6 @@ pub(crate) const MESSAGE_IDS: usize = 1_000;
 pub(crate) const OUTCOME_BYTES: usize = 1 << 20;
 pub(crate) const PLAN_STEPS: usize = 200;
 
-// Command lines.
-/// Bytes kept from the end of standard error.
-pub(crate) const ERRORS: usize = 16 << 10;
-pub(crate) const LINES_AHEAD: usize = 256;
-/// Time to read the rest of standard error after the program has exited.
-pub(crate) const ERRORS_REST: Duration = Duration::from_millis(500);
-pub(crate) const EXIT: Duration = Duration::from_secs(2);
-
 // Detection of agents.
 /// For the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.
 pub(crate) const ASK_SHELL: Bounds = Bounds { time: Duration::from_secs(5), bytes: 1 << 20 };
@@ -147,6 +139,8 @@ pub(crate) const PACKAGE_BYTES: u64 = 1 << 20;
 pub(crate) const INTRODUCTION: Duration = Duration::from_secs(15);
 /// Time for the login state to follow that answer, for agents that announce one.
 pub(crate) const LOGIN_STATE: Duration = Duration::from_secs(3);
+/// Lines read ahead until then.
+pub(crate) const LINES_AHEAD: usize = 256;
 pub(crate) const INTRODUCTION_CHECK: Duration = Duration::from_millis(50);
 /// Maximum bytes of output up to then.
 pub(crate) const INTRODUCTION_BYTES: usize = 1 << 20;
@@ -157,6 +151,19 @@ pub(crate) const CHECKS_AT_ONCE: usize = 3;
 /// Time a prompt waits for an agent to be checked: the shell alone may take 5 s.
 pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(20);
 pub(crate) const SHUTDOWN: Duration = Duration::from_secs(2);
+
+// Installation of agents.
+/// For the whole of one npm run: half a gigabyte on a slow line.
+pub(crate) const INSTALL: Duration = Duration::from_secs(60 * 60);
+/// For one question to npm's registry.
+pub(crate) const ASK_REGISTRY: Bounds = Bounds { time: Duration::from_secs(60), bytes: 64 << 10 };
+/// Bytes kept from the end of npm's standard error.
+pub(crate) const NPM_ERRORS: usize = 64 << 10;
+/// Maximum depth of the folders whose sizes are added up.
+pub(crate) const DIRECTORY_LEVELS: usize = 40;
+/// For the list of packages, and its maximum bytes: it has 100 KB.
+pub(crate) const FETCH_LIST: Duration = Duration::from_secs(30);
+pub(crate) const LIST_BYTES: usize = 4 << 20;
 
 // Agents that the user adds.
 /// Maximum number of custom agents: each appears on every card and in every picker.

@@ -80,6 +80,8 @@ pub struct Surroundings {
     /// Transcripts of other agents.
     pub history: Arc<History>,
     pub settings: Arc<dyn SettingsStore>,
+    /// The folder of installed agents, in the data folder.
+    pub packages: PathBuf,
 }
 
 /// Time limit of a shutdown, apart from writing the last updates to the store. Anything still running after that is
@@ -406,7 +408,8 @@ async fn build_services(
     providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
 ) -> Result<Services, BridgeError> {
     let OpenedHistory { history, index, stored } = past;
-    let surroundings = Surroundings { history: history.clone(), settings: settings.clone() };
+    let packages = config.home.join("agents");
+    let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), packages };
     let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
     let models = providers.models.clone().map(Managed::models);
     let agents = providers.agents.clone().map(Managed::agents);

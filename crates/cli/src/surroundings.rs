@@ -87,8 +87,12 @@ pub(crate) fn providers_on_demand(around: Surroundings) -> Providers {
 }
 
 fn providers_with(around: Surroundings, preload: bool) -> Providers {
-    let config = AgentsConfig { settings: around.settings.clone(), history: around.history.clone() };
-    let agents = LocalAgents::start(config);
+    let agents = LocalAgents::start(AgentsConfig {
+        settings: around.settings.clone(),
+        history: around.history.clone(),
+        packages: around.packages,
+        registry: None,
+    });
     let models = start(around.settings, preload)
         .inspect_err(|error| output::warn(&format!("no local models: {error:#}")))
         .ok();

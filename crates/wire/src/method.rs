@@ -281,6 +281,11 @@ methods! {
             "add": "Adds an agent, or changes the one with its id." [REFUSED];
             "remove": "Removes an added agent." [NO_AGENT];
             "configure": "Changes settings; absent ones stay unchanged." [REFUSED];
+            "install": "Installs the package that the user agreed to. Continues in the background." [REFUSED];
+            "stop_install": "Stops an installation.";
+            "roll_back": "Uses the previously installed version again." [REFUSED];
+            "uninstall": "Removes what was installed. The agent's own settings and sessions stay." [REFUSED];
+            "check_for_updates": "Fetches the newest list of packages from the network." [REFUSED];
         }
     }
     events {

@@ -28,7 +28,7 @@ export function routedWords(decision: Decision, nameOf: (id: string) => string):
 
 export function reachedWords({ transport, adapter }: AgentCard): string {
   if (transport === 'acp') return adapter === null ? 'ACP' : `ACP through ${adapter}`;
-  return { cli: 'Command line', openai: 'OpenAI-compatible API' }[transport ?? ''] ?? transport ?? '';
+  return transport === 'openai' ? 'OpenAI-compatible API' : (transport ?? '');
 }
 
 /** The command between backticks in a remedy; null if there is none to run. */

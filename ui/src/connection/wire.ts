@@ -38,7 +38,7 @@ export type AgentCard = {
   custom: boolean;
   /** No known setting makes it ask before it acts. */
   decidesWhatItAsks: boolean;
-  /** Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it. */
+  /** Current transport: `acp` or `openai`; absent if prompts cannot reach it. */
   transport: string | null;
   program: string | null;
   /** Version reported by the program. */
@@ -53,13 +53,27 @@ export type AgentCard = {
   problem: string | null;
   /** The remedy, one sentence; contains a command if there is one. */
   remedy: string | null;
+  /** Absent for agents that come from elsewhere. */
+  package: AgentPackage | null;
 };
 
 export type AgentCommand =
   | 'check'
   | { add: { agent: CustomAgent } }
   | { remove: { id: string } }
-  | { configure: { settings: AgentSettingsChange } };
+  | { configure: { settings: AgentSettingsChange } }
+  | {
+      install: {
+        /** The agent's id. */
+        id: string;
+        /** [`PackageOffer::package`], as the user saw it. Refused if another one is offered by now. */
+        package: string;
+      };
+    }
+  | { stop_install: { id: string } }
+  | { roll_back: { id: string } }
+  | { uninstall: { id: string } }
+  | 'check_for_updates';
 
 export type AgentFile = {
   /** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
@@ -102,6 +116,20 @@ export type AgentOptionsQuery = {
   cwd: string;
 };
 
+/** The npm package of an agent, which can be installed into our data folder. */
+export type AgentPackage = {
+  /** The package to install; absent if this version or a newer one is installed. */
+  offer: PackageOffer | null;
+  /** The version in use. */
+  installed: string | null;
+  /** The version installed before it, which is still there. */
+  previous: string | null;
+  /** Present during an installation. */
+  progress: InstallProgress | null;
+  /** Why the last installation failed, one sentence, and what to do. */
+  problem: string | null;
+};
+
 export type AgentSettings = {
   /** "Let OpenAgents choose": prompts in `default_mode` are routed. */
   choose: boolean;
@@ -136,6 +164,7 @@ export type AgentsSnapshot = {
   checking: boolean;
   /** When the last check ended, in milliseconds since the epoch. */
   checkedAt: number | null;
+  packages: PackageList;
 };
 
 export type AllowedApp = {
@@ -738,6 +767,16 @@ export type InspectParams = {
   watch?: boolean;
 };
 
+/** The progress of an installation. */
+export type InstallProgress = {
+  /** The current step: "Downloading". */
+  step: string;
+  /** Bytes on disk so far. */
+  bytes: number;
+  /** About the final number. */
+  totalBytes: number;
+};
+
 export type IntentSource = 'session_analyze' | 'fm' | 'gptoss' | 'model' | 'readme' | 'none';
 
 /** Access to the endpoint of the OpenAgents iOS app, which has no token. */
@@ -1014,6 +1053,30 @@ export type OverviewFact = {
 };
 
 export type OverviewTopic = 'purpose' | 'commands' | 'start' | 'structure' | 'changes' | 'sessions';
+
+/** Where the packages on offer come from. */
+export type PackageList = {
+  /** The day of the list, `2026-11-28`. */
+  date: string;
+  /** A newer list is being fetched. */
+  fetching: boolean;
+  /** Why the last fetch failed, one sentence, and what to do. */
+  problem: string | null;
+};
+
+/** What the user has to know before an installation. */
+export type PackageOffer = {
+  /** Name and exact version: `@agentclientprotocol/codex-acp@2.6.0`. */
+  package: string;
+  /** The exact version alone. */
+  version: string;
+  /** From the list: `OpenAI, Zed Industries`. */
+  publisher: string;
+  /** From the list: `Apache-2.0`, `proprietary`. */
+  license: string;
+  /** About the bytes on disk, as measured with one version. */
+  bytes: number;
+};
 
 export type Pairing = {
   /** `K7QX-2M9P`. */

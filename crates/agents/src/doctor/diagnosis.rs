@@ -17,16 +17,7 @@ pub(crate) enum Subject {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reach {
-    Acp {
-        program: PathBuf,
-        args: Vec<String>,
-        env: BTreeMap<String, String>,
-        cwd: Option<PathBuf>,
-    },
-    /// Codex or Claude Code without an adapter.
-    CommandLine {
-        program: PathBuf,
-    },
+    Acp { program: PathBuf, args: Vec<String>, env: BTreeMap<String, String>, cwd: Option<PathBuf> },
     Model(CustomAgent),
 }
 
@@ -109,7 +100,6 @@ impl Diagnosis {
     pub(super) fn reached_by(&mut self, reach: Reach) {
         let transport = match reach {
             Reach::Acp { .. } => "acp",
-            Reach::CommandLine { .. } => "cli",
             Reach::Model(_) => "openai",
         };
         self.card.transport = Some(transport.to_owned());

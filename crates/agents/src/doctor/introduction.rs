@@ -1,6 +1,5 @@
 //! Starts an agent and reads its response to `initialize` and its login state.
 
-use super::version::last_line;
 use crate::{
     acp::{Incoming, SPREAD_MESSAGE, Spread, number, parse},
     capture::{end_group, wait_for_exit},
@@ -9,6 +8,7 @@ use crate::{
         LOGIN_STATE,
     },
     process::{Collected, Group, Line, exit_in_words, read_lines},
+    version::last_line,
 };
 use openagents_core::CancellationToken;
 use serde_json::{Value, json};

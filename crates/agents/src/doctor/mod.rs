@@ -5,18 +5,19 @@
 
 mod diagnosis;
 mod introduction;
-mod version;
 
 use crate::{
     custom::model_agent,
-    doctor::{diagnosis::Trouble, version::Package},
+    doctor::diagnosis::Trouble,
     known::{KnownAgent, Speaks},
+    packages::{Installed, Npm, Packages, Release},
     shell::Environment,
+    version::{Package, parse_version, version_of},
 };
 pub(crate) use diagnosis::{Diagnosis, Reach, Subject};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider as _, CustomAgent, CustomKind},
+    agent::{AgentPackage, AgentProvider as _, CustomAgent, CustomKind},
     model::Availability,
 };
 use std::{
@@ -27,6 +28,7 @@ use std::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doctor<'a> {
     pub(crate) environment: &'a Environment,
+    pub(crate) packages: &'a Packages,
     pub(crate) cancel: &'a CancellationToken,
 }
 
@@ -46,83 +48,111 @@ impl Doctor<'_> {
     /// Diagnoses an agent without starting a process; `None` for an installed program, which needs one.
     pub(crate) fn locate_missing(&self, subject: &Subject) -> Option<Diagnosis> {
         let is_there = match subject {
-            Subject::Known(KnownAgent { program, speaks, .. }) => {
-                let adapter = match speaks {
-                    Speaks::Adapter { program, .. } => Some(*program),
-                    Speaks::Itself(_) => None,
-                };
-                adapter.into_iter().chain([*program]).any(|name| self.environment.find(name).is_some())
+            Subject::Known(known) => {
+                self.packages.installed(known.id).is_some()
+                    || [known.program, known.speaker().0]
+                        .iter()
+                        .any(|name| self.environment.find(name).is_some())
             }
             Subject::Custom(_) => false,
         };
         (!is_there).then(|| self.locate(subject))
     }
 
+    /// What we have installed comes before what is in the PATH.
     fn locate_known(&self, known: &KnownAgent, diagnosis: &mut Diagnosis) {
+        if let Some(Installed { current, previous }) = self.packages.installed(known.id) {
+            diagnosis.card.package = Some(AgentPackage {
+                installed: Some(current.version.clone()),
+                previous: previous.map(|previous| previous.version),
+                ..AgentPackage::default()
+            });
+            return self.locate_installed(known, &current, diagnosis);
+        }
         let program = self.environment.find(known.program);
         diagnosis.card.program.clone_from(&program);
         let not_installed = || format!("the agent {} is not installed", known.name);
         match (&known.speaks, program) {
             (Speaks::Itself(args), Some(program)) => {
-                let trouble = self.node_trouble(known.program, &program);
+                let trouble = self.node_trouble(known.program, &program, known);
                 let args = args.iter().map(|argument| (*argument).to_owned()).collect();
                 diagnosis.reached_by(Reach::Acp { program, args, env: BTreeMap::new(), cwd: None });
                 trouble.into_iter().for_each(|trouble| diagnosis.fail(trouble));
             }
             (Speaks::Itself(_), None) => {
-                diagnosis.fail(Trouble::new(not_installed(), format!("run `{}`", known.install)));
+                diagnosis.fail(Trouble::new(not_installed(), known.install_remedy()));
             }
-            (Speaks::Adapter { program: adapter, package }, program) => {
+            (Speaks::Adapter { program: adapter }, program) => {
                 // Running npm takes a while, so only for installed agents.
                 let in_npm = || {
                     let _ = program.as_ref()?;
-                    version::find_global(adapter, self.environment, self.cancel)
+                    Npm { environment: self.environment, cancel: self.cancel }.find_global(adapter)
                 };
-                let found = self.environment.find(adapter).or_else(in_npm);
-                match (found, program) {
-                    (Some(found), program) => self.adapt(adapter, found, program, diagnosis),
-                    (None, Some(program)) => {
-                        diagnosis.reached_by(Reach::CommandLine { program });
+                match self.environment.find(adapter).or_else(in_npm) {
+                    Some(found) => self.adapt(known, adapter, found, diagnosis),
+                    None if program.is_some() => {
                         let problem = format!(
-                            "the ACP adapter {adapter} is not installed, and the command line cannot ask for permissions"
+                            "{} is installed, but the program {adapter}, which connects it, is not",
+                            known.name
                         );
-                        diagnosis.note(Trouble::new(problem, format!("run `npm install -g {package}`")));
+                        diagnosis.fail(Trouble::new(problem, known.install_remedy()));
                     }
-                    (None, None) => {
-                        let remedy = format!("run `{} {package}`", known.install);
-                        diagnosis.fail(Trouble::new(not_installed(), remedy));
-                    }
+                    None => diagnosis.fail(Trouble::new(not_installed(), known.install_remedy())),
                 }
             }
         }
     }
 
+    fn locate_installed(&self, known: &KnownAgent, release: &Release, diagnosis: &mut Diagnosis) {
+        let (program, node) = self.packages.paths(known.id, release);
+        if let Speaks::Adapter { .. } = known.speaks {
+            diagnosis.card.adapter = Some(format!("{} {}", release.package, release.version));
+        }
+        diagnosis.card.program = Some(program.clone());
+        diagnosis.card.version = Some(release.version.clone());
+        if !program.is_file() {
+            let problem = format!("the files of {} {} are missing", known.name, release.version);
+            return diagnosis.fail(Trouble::new(problem, known.install_remedy()));
+        }
+        let trouble = match node {
+            Some(_) => None,
+            None => self.node_trouble(known.program, &program, known),
+        };
+        diagnosis.reached_by(reach(known, program, node));
+        trouble.into_iter().for_each(|trouble| diagnosis.fail(trouble));
+    }
+
     /// An adapter contains the agent it drives, so the program itself is not required.
-    fn adapt(&self, name: &str, adapter: PathBuf, program: Option<PathBuf>, diagnosis: &mut Diagnosis) {
-        let package = Package::containing(&adapter);
-        diagnosis.card.adapter = Some(match &package {
+    fn adapt(&self, known: &KnownAgent, name: &str, adapter: PathBuf, diagnosis: &mut Diagnosis) {
+        diagnosis.card.adapter = Some(match Package::containing(&adapter) {
             Some(package) => format!("{} {}", package.name, package.version),
             None => adapter.display().to_string(),
         });
-        let trouble =
-            package.and_then(|package| version::node_trouble(name, &package, self.environment, self.cancel));
-        match (trouble, program) {
-            (None, _) => diagnosis.reached_by(Reach::Acp {
-                program: adapter,
-                args: Vec::new(),
-                env: BTreeMap::new(),
-                cwd: None,
-            }),
-            (Some(trouble), Some(program)) => {
-                diagnosis.reached_by(Reach::CommandLine { program });
-                diagnosis.note(trouble);
-            }
-            (Some(trouble), None) => diagnosis.fail(trouble),
+        match self.node_trouble(name, &adapter, known) {
+            None => diagnosis.reached_by(reach(known, adapter, None)),
+            Some(trouble) => diagnosis.fail(trouble),
         }
     }
 
-    fn node_trouble(&self, name: &str, program: &Path) -> Option<Trouble> {
-        version::node_trouble(name, &Package::containing(program)?, self.environment, self.cancel)
+    /// What is wrong if the program needs a newer Node than this machine has.
+    fn node_trouble(&self, name: &str, program: &Path, known: &KnownAgent) -> Option<Trouble> {
+        let needed = Package::containing(program)?.node?;
+        let version = needed.map(|number| number.to_string()).join(".");
+        let has = match self.environment.find("node") {
+            None => "no Node is installed".to_owned(),
+            Some(node) => {
+                let has = version_of(&node, self.environment, self.cancel).ok()?;
+                if parse_version(&has) >= needed {
+                    return None;
+                }
+                format!("Node {} is installed", has.trim_start_matches('v'))
+            }
+        };
+        let remedy = match known.package() {
+            Some(_) => format!("{}: that brings its own Node", known.install_remedy()),
+            None => format!("install Node {} or newer from https://nodejs.org", needed[0]),
+        };
+        Some(Trouble::new(format!("the program {name} needs Node {version}, but {has}"), remedy))
     }
 
     fn locate_custom(&self, custom: &CustomAgent, diagnosis: &mut Diagnosis) {
@@ -154,11 +184,13 @@ impl Doctor<'_> {
     }
 
     pub(crate) fn ask_version(&self, subject: &Subject, diagnosis: &mut Diagnosis) {
-        let (Subject::Known(known), Some(program)) = (subject, diagnosis.card.program.clone()) else {
+        let (Subject::Known(known), Some(program), None) =
+            (subject, diagnosis.card.program.clone(), &diagnosis.card.version)
+        else {
             // Custom programs may not support `--version`.
             return;
         };
-        match version::version_of(&program, self.environment, self.cancel) {
+        match version_of(&program, self.environment, self.cancel) {
             Ok(version) => diagnosis.card.version = Some(version),
             Err(_) if self.cancel.is_cancelled() => {}
             Err(why) => {
@@ -167,7 +199,7 @@ impl Doctor<'_> {
                     program.display(),
                     known.program
                 );
-                let trouble = Trouble::new(problem, format!("install it again: `{}`", known.install));
+                let trouble = Trouble::new(problem, known.install_remedy());
                 let uses_it = match &diagnosis.reach {
                     Some(Reach::Acp { program: speaks, .. }) => *speaks == program,
                     _ => true,
@@ -215,29 +247,38 @@ impl Doctor<'_> {
     fn without_introduction(&self, subject: &Subject, speaks: &Path, why: &str, diagnosis: &mut Diagnosis) {
         let name = speaks.file_name().unwrap_or_default().to_string_lossy();
         let problem = format!("the program {name} does not speak ACP: {why}");
-        let trouble = match subject {
-            Subject::Known(KnownAgent { speaks: Speaks::Adapter { package, .. }, .. }) => {
-                Trouble::new(problem, format!("install it again: `npm install -g {package}`"))
-            }
-            Subject::Known(known) => Trouble::new(
-                problem,
-                format!(
-                    "run `{}` in a terminal to see more, or install it again: `{}`",
-                    known.program, known.install
-                ),
-            ),
+        diagnosis.fail(match subject {
+            Subject::Known(known) => Trouble::new(problem, known.install_remedy()),
             Subject::Custom(_) => Trouble::new(problem, "run its command in a terminal to see more"),
-        };
-        match (subject, diagnosis.card.program.clone()) {
-            (Subject::Known(KnownAgent { speaks: Speaks::Adapter { .. }, .. }), Some(program))
-                if diagnosis.card.version.is_some() =>
-            {
-                diagnosis.reached_by(Reach::CommandLine { program });
-                diagnosis.note(trouble);
-            }
-            _ => diagnosis.fail(trouble),
-        }
+        });
     }
+
+    /// Starts an installed release once. Fails with a clause.
+    pub(crate) fn try_release(
+        &self,
+        known: &KnownAgent,
+        folder: &Path,
+        release: &Release,
+    ) -> Result<(), String> {
+        let node = release.node.as_ref().map(|node| folder.join(node));
+        let Reach::Acp { program, args, .. } = reach(known, folder.join(&release.program), node) else {
+            return Ok(());
+        };
+        let mut command = self.environment.command(&program);
+        let home = self.environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
+        command.args(&args).current_dir(home.unwrap_or_else(|| PathBuf::from("/")));
+        introduction::introduce(&mut command, self.cancel).map(|_| ())
+    }
+}
+
+/// How prompts reach a built-in agent through a program, run by `node` if given.
+fn reach(known: &KnownAgent, program: PathBuf, node: Option<PathBuf>) -> Reach {
+    let args = known.speaker().1.iter().map(|argument| (*argument).to_owned());
+    let (program, args) = match node {
+        Some(node) => (node, [program.to_string_lossy().into_owned()].into_iter().chain(args).collect()),
+        None => (program, args.collect()),
+    };
+    Reach::Acp { program, args, env: BTreeMap::new(), cwd: None }
 }
 
 /// The agent may still work with a key from its own settings.

@@ -27,7 +27,9 @@ impl Machine {
         } else {
             self.folder.path().display().to_string()
         });
-        let doctor = Doctor { environment: &environment, cancel: &CancellationToken::new() };
+        let packages = Packages::new(self.folder.path().join("agents"));
+        let doctor =
+            Doctor { environment: &environment, packages: &packages, cancel: &CancellationToken::new() };
         let mut diagnosis = doctor.locate(subject);
         doctor.ask_version(subject, &mut diagnosis);
         doctor.introduce(subject, &mut diagnosis);
@@ -58,11 +60,11 @@ fn codex_card_covers_every_state() {
     let rows = [
         (
             Machine::new(),
-            "unusable, -: The agent Codex is not installed. Run `npm install -g @openai/codex @agentclientprotocol/codex-acp`.",
+            "unusable, -: The agent Codex is not installed. Install it in Settings → Agents, or run `openagents agents install codex`.",
         ),
         (
             Machine::new().with("codex", version),
-            "usable, cli 0.169.0: The ACP adapter codex-acp is not installed, and the command line cannot ask for permissions. Run `npm install -g @agentclientprotocol/codex-acp`.",
+            "unusable, - 0.169.0: Codex is installed, but the program codex-acp, which connects it, is not. Install it in Settings → Agents, or run `openagents agents install codex`.",
         ),
         (Machine::new().with("codex-acp", &agent("key")), "usable, acp: "),
         (Machine::new().with("codex", version).with("codex-acp", &agent("key")), "usable, acp 0.169.0: "),
@@ -72,11 +74,11 @@ fn codex_card_covers_every_state() {
         ),
         (
             Machine::new().with("codex", version).with("codex-acp", dies),
-            "usable, cli 0.169.0: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it again: `npm install -g @agentclientprotocol/codex-acp`.",
+            "unusable, - 0.169.0: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it in Settings → Agents, or run `openagents agents install codex`.",
         ),
         (
             Machine::new().with("codex-acp", dies),
-            "unusable, -: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it again: `npm install -g @agentclientprotocol/codex-acp`.",
+            "unusable, -: The program codex-acp does not speak ACP: it ended (exit code 2) before it answered initialize: no such model. Install it in Settings → Agents, or run `openagents agents install codex`.",
         ),
     ];
     for (machine, expected) in rows {
@@ -117,7 +119,7 @@ fn failed_version_is_ignored_if_agent_answers() {
 }
 
 #[test]
-fn adapter_with_old_node_falls_back_to_command_line() {
+fn adapter_with_old_node_is_not_started() {
     let machine = Machine::new().with("claude", "echo '2.1.330 (Claude Code)'").with("node", "echo v20.20.2");
     let adapter = machine.folder.path();
     program(adapter, "claude-agent-acp", "#!/usr/bin/env node\n");
@@ -130,7 +132,7 @@ fn adapter_with_old_node_falls_back_to_command_line() {
     assert_eq!(card.adapter.as_deref(), Some("@agentclientprotocol/claude-agent-acp 0.100.0"));
     assert_eq!(
         summary(&card),
-        "usable, cli 2.1.330: The program claude-agent-acp needs Node 22.0.0, but Node 20.20.2 is installed. Install Node 22 or newer from https://nodejs.org."
+        "unusable, - 2.1.330: The program claude-agent-acp needs Node 22.0.0, but Node 20.20.2 is installed. Install it in Settings → Agents, or run `openagents agents install claude-code`: that brings its own Node."
     );
 }
 

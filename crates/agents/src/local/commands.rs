@@ -53,6 +53,14 @@ impl Inner {
                 }
                 Ok(())
             }),
+            AgentCommand::Install { id, package } => self.install(&id, &package),
+            AgentCommand::StopInstall { id } => {
+                self.table.lock().installations.stop(&id);
+                Ok(())
+            }
+            AgentCommand::RollBack { id } => self.roll_back(&id),
+            AgentCommand::Uninstall { id } => self.uninstall(&id),
+            AgentCommand::CheckForUpdates => self.check_for_updates(),
         }
     }
 
@@ -178,7 +186,7 @@ impl Inner {
         }
     }
 
-    fn current_environment(&self) -> Arc<Environment> {
+    pub(super) fn current_environment(&self) -> Arc<Environment> {
         let known = {
             let mut table = self.table.lock();
             let afresh = std::mem::take(&mut table.refresh_environment);
@@ -200,7 +208,7 @@ impl Inner {
 
     /// Sets the environment and marks agents that are not installed, so that prompts to them fail at once.
     pub(super) fn mark_missing(&self, environment: &Arc<Environment>) {
-        let doctor = Doctor { environment, cancel: &self.closing };
+        let doctor = self.doctor(environment);
         let unknown = self.table.lock().unknown();
         let looked = unknown.into_iter().filter_map(|subject| {
             let diagnosis = doctor.locate_missing(&subject)?;
@@ -215,11 +223,15 @@ impl Inner {
         });
     }
 
+    pub(super) fn doctor<'a>(&'a self, environment: &'a Environment) -> Doctor<'a> {
+        Doctor { environment, packages: &self.packages, cancel: &self.closing }
+    }
+
     fn examine(&self, subject: &Subject, depth: Depth, environment: &Arc<Environment>) {
         if self.closing.is_cancelled() {
             return;
         }
-        let doctor = Doctor { environment, cancel: &self.closing };
+        let doctor = self.doctor(environment);
         let mut diagnosis = doctor.locate(subject);
         // Waiting prompts can now start; earlier results stay until the check is complete.
         if self.table.lock().is_unknown(subject) {

@@ -1,9 +1,12 @@
 //! The agents of this machine, for sessions and for settings.
 //!
-//! [`table`] holds the state, [`commands`] handles the user's changes and checks agents in the background, and
-//! [`listed`] is an agent as seen by a session.
+//! [`table`] holds the state, [`commands`] handles the user's changes and checks agents in the background, [`install`]
+//! installs them, and [`listed`] is an agent as seen by a session.
 
 mod commands;
+mod install;
+#[cfg(test)]
+mod install_tests;
 mod listed;
 mod table;
 #[cfg(test)]
@@ -13,8 +16,10 @@ pub use crate::local::table::AgentsConfig;
 use crate::{
     local::table::Inner,
     openai::{Endpoint, OpenAi},
+    packages::Packages,
     shell::{self, Found},
 };
+use install::Installations;
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
@@ -23,7 +28,7 @@ use openagents_core::{
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use table::Depth;
+use table::{Depth, Table};
 
 /// The agents of this machine. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -43,10 +48,14 @@ impl LocalAgents {
     }
 
     fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Found) -> Self {
+        let packages = Packages::new(config.packages.clone());
+        let mut table = Table::default();
+        table.installations = Installations::load(&packages);
         let inner = Inner {
             config,
+            packages,
             environment,
-            table: Mutex::default(),
+            table: Mutex::new(table),
             changed: Condvar::new(),
             saving: Mutex::default(),
             watchers: Mutex::default(),

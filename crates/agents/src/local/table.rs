@@ -2,11 +2,12 @@
 
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand},
-    command_line::CommandLine,
     custom::{hidden, model_agent},
     doctor::{Diagnosis, Reach, Subject},
     known::KNOWN,
     limits::SHUTDOWN,
+    local::install::Installations,
+    packages::Packages,
     shell::{Environment, Found},
 };
 use openagents_core::{
@@ -16,7 +17,7 @@ use openagents_core::{
 };
 use openagents_transcripts::history::History;
 use parking_lot::{Condvar, Mutex};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 /// Configuration of [`LocalAgents`](crate::local::LocalAgents).
 #[derive(Debug, Clone)]
@@ -25,10 +26,15 @@ pub struct AgentsConfig {
     pub settings: Arc<dyn SettingsStore>,
     /// For the tools of models, which have no agent loop.
     pub history: Arc<History>,
+    /// The folder of installed agents, created by the first installation.
+    pub packages: PathBuf,
+    /// The address of the newest list of packages; by default that of the ACP registry.
+    pub registry: Option<String>,
 }
 
 pub(super) struct Inner {
     pub(super) config: AgentsConfig,
+    pub(super) packages: Packages,
     pub(super) environment: fn(&CancellationToken) -> Found,
     pub(super) table: Mutex<Table>,
     pub(super) changed: Condvar,
@@ -56,6 +62,7 @@ impl Inner {
     /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     pub(super) fn shut_down(&self) {
         self.closing.cancel();
+        self.table.lock().installations.stop_all();
         let running = self.table.lock().take_running();
         std::thread::scope(|scope| {
             for agent in &running {
@@ -93,6 +100,7 @@ pub(super) struct Table {
     pub(super) checking: bool,
     /// Milliseconds since the epoch.
     pub(super) checked_at: Option<i64>,
+    pub(super) installations: Installations,
 }
 
 #[derive(Debug)]
@@ -157,6 +165,13 @@ impl Table {
         self.replaced.extend(replaced);
     }
 
+    /// Returns whether a turn of this agent is running: it holds a reference to the provider.
+    pub(super) fn is_working(&self, id: &str) -> bool {
+        let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.as_ref().ok());
+        let all = self.replaced.iter().filter(|provider| provider.id() == id).chain(now);
+        all.into_iter().any(|provider| Arc::strong_count(provider) > 1)
+    }
+
     pub(super) fn running(&self, id: &str) -> Vec<Arc<dyn AgentProvider>> {
         let now = self.entry(id).and_then(|entry| entry.running.as_ref()?.provider.clone().ok());
         let all = self.replaced.iter().cloned().chain(now);
@@ -175,9 +190,15 @@ impl Table {
     }
 
     pub(super) fn snapshot(&self) -> AgentsSnapshot {
-        let card = |entry: &Entry| match &entry.diagnosis {
-            Some(diagnosis) => diagnosis.card.clone(),
-            None => entry.subject.card(),
+        let card = |entry: &Entry| {
+            let mut card = match &entry.diagnosis {
+                Some(diagnosis) => diagnosis.card.clone(),
+                None => entry.subject.card(),
+            };
+            if let Some(known) = entry.subject.known() {
+                card.package = self.installations.package(known, card.package.take());
+            }
+            card
         };
         let custom = self.settings.custom.iter().map(hidden).collect();
         let path = self.environment.as_ref().map(|environment| environment.path().to_string_lossy());
@@ -188,6 +209,7 @@ impl Table {
             shell: self.shell.clone(),
             checking: self.checking,
             checked_at: self.checked_at,
+            packages: self.installations.list(),
         }
     }
 }
@@ -244,8 +266,6 @@ pub(super) type Newest = Arc<Mutex<Arc<Environment>>>;
 pub(super) fn can_keep(reach: &Reach, before: &Environment, now: &Environment) -> bool {
     match reach {
         Reach::Acp { .. } => before.path() == now.path(),
-        // No process of it runs between two prompts.
-        Reach::CommandLine { .. } => before == now,
         Reach::Model(agent) => match &agent.kind {
             CustomKind::Openai { key_variable: Some(name), .. } => before.get(name) == now.get(name),
             _ => true,
@@ -283,10 +303,5 @@ pub(super) fn provider(
             Ok(Arc::new(AcpAgent::new(config)))
         }
         Reach::Model(agent) => Ok(Arc::new(model_agent(agent, &environment())?)),
-        Reach::CommandLine { program } => {
-            let (id, name) = (subject.id(), subject.name());
-            let retention = subject.known().and_then(|known| known.retention);
-            Ok(Arc::new(CommandLine::new(id, name, program.clone(), environment(), retention)))
-        }
     }
 }

@@ -19,7 +19,8 @@ read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agent
 
 fn agents_with(settings: Arc<Settings>) -> LocalAgents {
     let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryListingCache::default())));
-    LocalAgents::new(AgentsConfig { settings, history }, |_| {
+    let packages = std::env::temp_dir().join(format!("openagents-{}", uuid::Uuid::new_v4()));
+    LocalAgents::new(AgentsConfig { settings, history, packages, registry: None }, |_| {
         Found::from(Environment::default().with_path("/usr/bin:/bin"))
     })
 }
@@ -33,7 +34,7 @@ fn custom(id: &str, program: &Path) -> CustomAgent {
 }
 
 /// Waits for a check to end.
-fn settled(agents: &LocalAgents) -> AgentsSnapshot {
+pub(super) fn settled(agents: &LocalAgents) -> AgentsSnapshot {
     let (sender, changes) = mpsc::channel();
     agents.watch(Arc::new(move || {
         let _ = sender.send(());
@@ -63,7 +64,7 @@ fn providers_hide_missing_agents() {
     let Availability::Unavailable(reason) = agents.provider("codex").unwrap().availability() else {
         panic!("there is no Codex here")
     };
-    assert!(reason.contains("npm install -g @openai/codex"), "{reason}");
+    assert!(reason.contains("openagents agents install codex"), "{reason}");
 }
 
 #[test]
@@ -196,7 +197,9 @@ fn check_keeps_providers_started_the_same_way() {
         let environment: Arc<Environment> = Arc::new(variables.collect());
         let entry = agents.inner.table.lock().entry("custom:mine").unwrap().subject.clone();
         let cancel = CancellationToken::new();
-        let diagnosis = crate::doctor::Doctor { environment: &environment, cancel: &cancel }.locate(&entry);
+        let packages = &agents.inner.packages;
+        let diagnosis =
+            crate::doctor::Doctor { environment: &environment, packages, cancel: &cancel }.locate(&entry);
         agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
         agents.inner.table.lock().running("custom:mine")
     };

@@ -210,18 +210,6 @@ pub(crate) fn text(text: &str) -> ToolContent {
     ToolContent::Text { text: clip_bytes(text, SHOWN_TEXT) }
 }
 
-pub(crate) fn terminal(id: &str, command: &str, output: &str, exit_code: Option<i32>) -> ToolContent {
-    let from = output.ceil_char_boundary(output.len().saturating_sub(SHOWN_TEXT));
-    ToolContent::Terminal {
-        terminal_id: id.to_owned(),
-        command: Some(command.to_owned()),
-        output: output[from..].to_owned(),
-        truncated: from > 0,
-        exit_code,
-        signal: None,
-    }
-}
-
 /// A diff. For long texts, the common lines at both ends are dropped; the changed part
 /// is truncated if it is still long.
 pub(crate) fn diff(path: String, old_text: Option<String>, new_text: String) -> ToolContent {

@@ -10,7 +10,7 @@ mod notes;
 mod terminals;
 mod timeline;
 
-pub(crate) use crate::output::call::{diff, one_line, terminal, text};
+pub(crate) use crate::output::call::{diff, one_line, text};
 pub(crate) use call::{CallNews, CallStatus, Shown, TerminalNews};
 pub(crate) use newest::Newest;
 pub(crate) use notes::{Change, NoteNews};

@@ -290,6 +290,26 @@ pub(crate) enum Agents {
         /// Its id
         id: String,
     },
+    /// Install or update a built-in agent from npm, into the data folder
+    Install {
+        /// Its id: claude-code, codex, gemini, copilot, opencode or qwen
+        id: String,
+        /// Don't ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Go back to the version that was installed before
+    RollBack {
+        /// Its id
+        id: String,
+    },
+    /// Remove an installed agent; its own settings and sessions stay
+    Uninstall {
+        /// Its id
+        id: String,
+    },
+    /// Fetch the newest versions on offer from the ACP registry, and list them
+    Updates,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 //!
 //! Commands go to the bridge, so that every client sees the result.
 
+mod install;
 mod mcp;
 mod table;
 
@@ -52,6 +53,14 @@ pub(crate) fn agents(command: &args::Agents) -> anyhow::Result<ExitCode> {
             output::line(format_args!("Added    {id}"))?;
             table::print(&snapshot, Some(&id))?;
         }
+        args::Agents::Install { id, yes } => return install::install(id, *yes),
+        args::Agents::RollBack { id } => {
+            return install::change(id, AgentCommand::RollBack { id: id.clone() });
+        }
+        args::Agents::Uninstall { id } => {
+            return install::change(id, AgentCommand::Uninstall { id: id.clone() });
+        }
+        args::Agents::Updates => return install::updates(),
     }
     Ok(ExitCode::SUCCESS)
 }

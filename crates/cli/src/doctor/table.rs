@@ -50,7 +50,6 @@ fn transport(card: &AgentCard) -> String {
     match (card.transport.as_deref(), &card.adapter) {
         (Some("acp"), None) => "ACP".to_owned(),
         (Some("acp"), Some(adapter)) => format!("ACP through {}", printable(adapter)),
-        (Some("cli"), _) => "its command line".to_owned(),
         (Some("openai"), _) if card.local => "a model on this computer".to_owned(),
         (Some("openai"), _) => "a model behind an address".to_owned(),
         (Some(other), _) => printable(other),
@@ -70,8 +69,8 @@ mod tests {
         let snapshot = serde_json::from_value(json!({"path": "/usr/bin:/bin", "shell": shell, "agents": [
             {"id": "codex", "name": "Codex", "usable": true, "transport": "acp", "version": "0.169.0",
              "adapter": "@agentclientprotocol/codex-acp 2.6.0", "supports": ["session/load", "image"], "problem": null},
-            {"id": "claude-code", "name": "Claude Code", "usable": true, "transport": "cli", "version": "2.1.330",
-             "problem": "The ACP adapter claude-agent-acp is not installed.", "remedy": "Run `npm`."},
+            {"id": "claude-code", "name": "Claude Code", "usable": true, "transport": "acp", "version": "2.1.330",
+             "problem": "It says that it is not logged in.", "remedy": "Run `claude`."},
             {"id": "gemini", "name": "Gemini CLI", "usable": false, "problem": "It is not installed.", "remedy": "Run `npm`."},
             {"id": "goose", "name": "goose", "usable": false, "program": "/bin/goose", "problem": "Bad\u{1b}[2J.", "remedy": null},
             {"id": "custom:a", "name": "a", "usable": true, "transport": "openai", "local": true, "problem": null},
@@ -81,8 +80,8 @@ mod tests {
         insta::assert_snapshot!(lines(&snapshot, None).join("\n"), @"
         ✓ Codex        0.169.0  ACP through @agentclientprotocol/codex-acp 2.6.0
             supports session/load, image
-        ! Claude Code  2.1.330  its command line
-            The ACP adapter claude-agent-acp is not installed. Run `npm`.
+        ! Claude Code  2.1.330  ACP
+            It says that it is not logged in. Run `claude`.
         ✗ Gemini CLI   –        not found
             It is not installed. Run `npm`.
         ✗ goose        –        found, not usable

@@ -60,6 +60,26 @@ pub enum AgentCommand {
     Configure {
         settings: AgentSettingsChange,
     },
+    /// Install the package that the user has agreed to; see [`AgentPackage`]. Continues in the background.
+    Install {
+        /// The agent's id.
+        id: String,
+        /// [`PackageOffer::package`], as the user saw it. Refused if another one is offered by now.
+        package: String,
+    },
+    StopInstall {
+        id: String,
+    },
+    /// Use the previously installed version again.
+    RollBack {
+        id: String,
+    },
+    /// Remove what was installed. The agent's own settings and sessions stay.
+    Uninstall {
+        id: String,
+    },
+    /// Fetch the newest list of packages from the network.
+    CheckForUpdates,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
@@ -173,6 +193,63 @@ pub struct AgentsSnapshot {
     pub checking: bool,
     /// When the last check ended, in milliseconds since the epoch.
     pub checked_at: Option<i64>,
+    pub packages: PackageList,
+}
+
+/// Where the packages on offer come from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PackageList {
+    /// The day of the list, `2026-11-28`.
+    pub date: String,
+    /// A newer list is being fetched.
+    pub fetching: bool,
+    /// Why the last fetch failed, one sentence, and what to do.
+    pub problem: Option<String>,
+}
+
+/// The npm package of an agent, which can be installed into our data folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct AgentPackage {
+    /// The package to install; absent if this version or a newer one is installed.
+    pub offer: Option<PackageOffer>,
+    /// The version in use.
+    pub installed: Option<String>,
+    /// The version installed before it, which is still there.
+    pub previous: Option<String>,
+    /// Present during an installation.
+    pub progress: Option<InstallProgress>,
+    /// Why the last installation failed, one sentence, and what to do.
+    pub problem: Option<String>,
+}
+
+/// What the user has to know before an installation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PackageOffer {
+    /// Name and exact version: `@agentclientprotocol/codex-acp@2.6.0`.
+    pub package: String,
+    /// The exact version alone.
+    pub version: String,
+    /// From the list: `OpenAI, Zed Industries`.
+    pub publisher: String,
+    /// From the list: `Apache-2.0`, `proprietary`.
+    pub license: String,
+    /// About the bytes on disk, as measured with one version.
+    pub bytes: u64,
+}
+
+/// The progress of an installation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(default, rename_all = "camelCase")]
+pub struct InstallProgress {
+    /// The current step: "Downloading".
+    pub step: String,
+    /// Bytes on disk so far.
+    pub bytes: u64,
+    /// About the final number.
+    pub total_bytes: u64,
 }
 
 /// A login shell whose environment cannot be read.
@@ -199,7 +276,7 @@ pub struct AgentCard {
     pub custom: bool,
     /// No known setting makes it ask before it acts.
     pub decides_what_it_asks: bool,
-    /// Current transport: `acp`, `cli` or `openai`; absent if prompts cannot reach it.
+    /// Current transport: `acp` or `openai`; absent if prompts cannot reach it.
     pub transport: Option<String>,
     pub program: Option<PathBuf>,
     /// Version reported by the program.
@@ -214,6 +291,8 @@ pub struct AgentCard {
     pub problem: Option<String>,
     /// The remedy, one sentence; contains a command if there is one.
     pub remedy: Option<String>,
+    /// Absent for agents that come from elsewhere.
+    pub package: Option<AgentPackage>,
 }
 
 /// Why a command was refused.

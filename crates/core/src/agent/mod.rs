@@ -11,8 +11,9 @@ pub use crate::agent::provider::{
     AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_call, end_turn, say_last,
 };
 pub use agents::{
-    AGENT_SETTINGS, AgentCard, AgentCommand, AgentSettings, AgentSettingsChange, Agents, AgentsError,
-    AgentsSnapshot, CustomAgent, CustomKind, ShellProblem, UnaskedAgent, WorkspaceAgent,
+    AGENT_SETTINGS, AgentCard, AgentCommand, AgentPackage, AgentSettings, AgentSettingsChange, Agents,
+    AgentsError, AgentsSnapshot, CustomAgent, CustomKind, InstallProgress, PackageList, PackageOffer,
+    ShellProblem, UnaskedAgent, WorkspaceAgent,
 };
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};

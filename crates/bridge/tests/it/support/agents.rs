@@ -192,6 +192,7 @@ impl Agents for ScriptedAgents {
                 let store = self.store.get().unwrap();
                 store.set(AGENT_SETTINGS, serde_json::to_value(settings).unwrap()).unwrap();
             }
+            other => return Err(AgentsError::Refused(format!("{other:?} is tested in the agents crate"))),
         }
         self.watchers.lock().unwrap().iter().for_each(|on_change| on_change());
         Ok(())

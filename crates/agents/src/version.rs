@@ -1,9 +1,8 @@
-//! The version that a program reports.
+//! The version that a program reports, and the version of Node that it needs.
 
-use super::diagnosis::Trouble;
 use crate::{
     capture::{Captured, capture},
-    limits::{ASK_NPM, ASK_VERSION, PACKAGE_BYTES, PACKAGE_LEVELS, VERSION_CHARS},
+    limits::{ASK_VERSION, PACKAGE_BYTES, PACKAGE_LEVELS, VERSION_CHARS},
     process::exit_in_words,
     shell::Environment,
 };
@@ -12,11 +11,11 @@ use serde_json::Value;
 use std::{
     fs::{self, File},
     io::Read as _,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 /// Runs `PROGRAM --version`, or returns the reason it failed.
-pub(super) fn version_of(
+pub(crate) fn version_of(
     program: &Path,
     environment: &Environment,
     cancel: &CancellationToken,
@@ -53,7 +52,7 @@ fn version_in(output: &[u8]) -> Option<String> {
     Some(display_text(line.split_whitespace().find(is_version).unwrap_or(line)))
 }
 
-pub(super) fn last_line(output: &[u8]) -> Option<String> {
+pub(crate) fn last_line(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
     text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(display_text)
 }
@@ -62,42 +61,16 @@ fn display_text(text: &str) -> String {
     text.chars().filter(|letter| !letter.is_control()).take(VERSION_CHARS).collect()
 }
 
-pub(super) fn node_trouble(
-    program: &str,
-    package: &Package,
-    environment: &Environment,
-    cancel: &CancellationToken,
-) -> Option<Trouble> {
-    let needed = package.node?;
-    let version = [needed[0], needed[1], needed[2]].map(|number| number.to_string()).join(".");
-    let remedy = format!("install Node {} or newer from https://nodejs.org", needed[0]);
-    let Some(node) = environment.find("node") else {
-        return Some(Trouble::new(
-            format!("the program {program} needs Node {version}, which is not installed"),
-            remedy,
-        ));
-    };
-    let has = version_of(&node, environment, cancel).ok()?;
-    let is_old = parse_version(&has) < needed;
-    is_old.then(|| {
-        let has = has.trim_start_matches('v');
-        Trouble::new(
-            format!("the program {program} needs Node {version}, but Node {has} is installed"),
-            remedy,
-        )
-    })
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Package {
-    pub(super) name: String,
-    pub(super) version: String,
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
     /// The minimum Node version, if the program runs on Node and the package declares one.
-    pub(super) node: Option<[u32; 3]>,
+    pub(crate) node: Option<[u32; 3]>,
 }
 
 impl Package {
-    pub(super) fn containing(program: &Path) -> Option<Self> {
+    pub(crate) fn containing(program: &Path) -> Option<Self> {
         let program = fs::canonicalize(program).ok()?;
         let description = program.ancestors().skip(1).take(PACKAGE_LEVELS).find_map(|folder| {
             let mut text = Vec::new();
@@ -115,7 +88,7 @@ impl Package {
 }
 
 /// Checks for a Node shebang, since a package may also hold a program that does not need Node.
-fn runs_on_node(program: &Path) -> bool {
+pub(crate) fn runs_on_node(program: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(program).and_then(|file| file.take(64).read_to_end(&mut first));
     let line = first.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -123,30 +96,15 @@ fn runs_on_node(program: &Path) -> bool {
 }
 
 /// Parses `>=22` and `>= 22.12.0`. Other ranges are left to npm.
-fn minimum_version(range: &str) -> Option<[u32; 3]> {
+pub(crate) fn minimum_version(range: &str) -> Option<[u32; 3]> {
     let version = range.trim().strip_prefix(">=")?.trim();
     version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.').then(|| parse_version(version))
 }
 
 /// Parses `v20.19.2`; ignores suffixes.
-pub(super) fn parse_version(version: &str) -> [u32; 3] {
+pub(crate) fn parse_version(version: &str) -> [u32; 3] {
     let mut numbers = version.trim().trim_start_matches('v').split(['.', '-', '+']).map(|part| part.parse());
     [(); 3].map(|()| numbers.next().and_then(Result::ok).unwrap_or_default())
-}
-
-/// Finds a program in npm's global folder, which need not be in the PATH.
-pub(super) fn find_global(
-    program: &str,
-    environment: &Environment,
-    cancel: &CancellationToken,
-) -> Option<PathBuf> {
-    let npm = environment.find("npm")?;
-    let mut command = environment.command(&npm);
-    command.args(["prefix", "-g", "--no-update-notifier"]).current_dir("/");
-    let captured = capture(&mut command, ASK_NPM, cancel).ok().filter(|captured| captured.succeeded())?;
-    let prefix = String::from_utf8(captured.stdout).ok()?;
-    let program = Path::new(prefix.trim()).join("bin").join(program);
-    environment.find(program.to_str()?)
 }
 
 #[cfg(test)]
@@ -195,25 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn node_trouble_names_old_node() {
-        let folder = tempfile::tempdir().unwrap();
-        let package = Package { name: "a".to_owned(), version: "1".to_owned(), node: Some([22, 0, 0]) };
-        let environment = Environment::default().with_path(folder.path());
-        let trouble = || {
-            let trouble = node_trouble("a-acp", &package, &environment, &CancellationToken::new());
-            trouble.map(|trouble| trouble.to_string())
-        };
-        assert!(trouble().unwrap().contains("is not installed"));
-        program(folder.path(), "node", "echo v20.20.2");
-        assert_eq!(
-            trouble().unwrap(),
-            "the program a-acp needs Node 22.0.0, but Node 20.20.2 is installed; install Node 22 or newer from https://nodejs.org"
-        );
-        program(folder.path(), "node", "echo v24.0.0");
-        assert_eq!(trouble(), None);
-    }
-
-    #[test]
     fn package_is_found_through_npm_link() {
         let folder = tempfile::tempdir().unwrap();
         let package = folder.path().join("node_modules/@a/b");
@@ -249,19 +188,5 @@ mod tests {
         assert_eq!(parse_version("v24.1.0-nightly\n"), [24, 1, 0]);
         assert_eq!(parse_version("none"), [0, 0, 0]);
         assert!(parse_version("v20.20.2") < [22, 0, 0]);
-    }
-
-    #[test]
-    fn find_global_asks_npm_for_its_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path();
-        program(path, "npm", &format!("echo {}/global", path.display()));
-        let adapter = program(path, "global/bin/x-acp", "exit 0");
-        let environment = Environment::default().with_path(path);
-        let cancel = CancellationToken::new();
-        assert_eq!(find_global("x-acp", &environment, &cancel), Some(adapter));
-        assert_eq!(find_global("y-acp", &environment, &cancel), None);
-        program(path, "npm", "exit 1");
-        assert_eq!(find_global("x-acp", &environment, &cancel), None);
     }
 }

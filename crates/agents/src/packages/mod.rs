@@ -1,0 +1,23 @@
+//! Agents as npm packages, installed into the data folder with the user's consent.
+//!
+//! A [`List`] names the packages on offer with their exact versions, [`Npm`] installs one, and [`Packages`] is the
+//! folder that holds them:
+//!
+//! ```text
+//! agents/registry.json             a newer list than the one that ships with this version
+//! agents/<agent>/lock              held during an installation
+//! agents/<agent>/installed.json    the version in use and the one before it
+//! agents/<agent>/<version>/        package.json, package-lock.json, node_modules
+//! agents/<agent>/.new-*            an installation that has not ended; removed by the next one
+//! ```
+//!
+//! A version is prepared in a folder of its own and becomes the one in use with the write of `installed.json`, so an
+//! interrupted installation leaves nothing that could be started. No package runs a script during the installation.
+
+mod folder;
+mod list;
+mod npm;
+
+pub(crate) use folder::{Installed, Packages, Release};
+pub(crate) use list::{List, REGISTRY};
+pub(crate) use npm::{InstallError, Npm, Wanted};
