@@ -59,7 +59,7 @@ fn add_check_and_remove(env: &TestEnv) -> Result<()> {
     let problem = fake["problem"].as_str().context("a problem")?;
     assert!(problem.contains("exit code 3") && problem.contains("told to exit"), "{problem}");
     let table = printed(&run(env, &["agents", "list"])?)?;
-    assert!(table.contains("✗ Codex") && table.contains("npm install -g @openai/codex"), "{table}");
+    assert!(table.contains("✗ Codex") && table.contains("openagents agents install codex"), "{table}");
     printed(&run(env, &["agents", "remove", "fake"])?)?;
     assert_eq!(card(env, "custom:fake")?, None);
     let again = run(env, &["agents", "remove", "fake"])?;

@@ -112,13 +112,22 @@ struct Scene {
 
 impl Scene {
     async fn open(agent: Agent) -> Result<Self> {
+        Self::with_programs(agent, agent.programs, false).await
+    }
+
+    /// Opens a session with an agent that is installed first, as by a click: none is in the `PATH`.
+    async fn installed(agent: Agent) -> Result<Self> {
+        Self::with_programs(agent, &["node"], true).await
+    }
+
+    async fn with_programs(agent: Agent, programs: &[&str], install: bool) -> Result<Self> {
         let env = TestEnv::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
         fs::create_dir(env.folder("outside"))?;
         let (port, connections) = listen()?;
         let script = env.folder("canaries.json");
         fs::write(&script, canaries(&env, port).to_string())?;
         let script = script.to_str().context("a path that is text")?.to_owned();
-        let peers = Peers::with_programs(env, agent.programs, &script)?;
+        let peers = Peers::with_programs(env, programs, &script)?;
         let mut client = peers
             .server
             .connect_as(json!({"protocolVersion": 1,
@@ -126,6 +135,9 @@ impl Scene {
                 "clientCapabilities": {"_meta": {"openagents": {"approvals": true}}}}))
             .await?;
         client.trust(&peers.env.workspace).await?;
+        if install {
+            installed(&mut client, agent).await?;
+        }
         found(&mut client, agent).await?;
         let session = new_session(&mut client, agent, &peers.env.workspace).await?;
         Ok(Self { agent, peers, client, session, connections })
@@ -202,6 +214,28 @@ async fn found(client: &mut Client, agent: Agent) -> Result<()> {
         client.request("_openagents/agents/check", json!({})).await?;
     }
     anyhow::bail!("{} is not found", agent.mode)
+}
+
+/// Installs the package on offer and waits for the end.
+async fn installed(client: &mut Client, agent: Agent) -> Result<()> {
+    let mut begun = false;
+    loop {
+        let agents = client.request("_openagents/agents/list", json!({})).await?;
+        let cards = agents["agents"].as_array().context("agents")?;
+        let card = cards.iter().find(|card| card["id"] == agent.mode).context("the agent")?;
+        let package = &card["package"];
+        ensure!(package["problem"].is_null(), "{card}");
+        if package["installed"].is_string() {
+            return Ok(());
+        }
+        if !begun && agents["checking"] == false {
+            ensure!(card["usable"] == false, "it is there before it is installed: {card}");
+            let params = json!({"id": agent.mode, "package": package["offer"]["package"]});
+            client.request("_openagents/agents/install", params).await?;
+            begun = true;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
 }
 
 async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
@@ -461,6 +495,22 @@ async fn its_edits_are_allowed_until_the_turn_ends(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// From an empty data folder to a command that is denied and one that is allowed; then it is removed again.
+async fn its_package_is_installed_by_click(agent: Agent) -> Result<()> {
+    let mut scene = Scene::installed(agent).await?;
+    let (asked, reply) = scene.turn("InsideAsking", "reject_once", Some(Canary::Inside)).await?;
+    ensure!(asked > 0 && !scene.has_sung(Canary::Inside), "asked {asked} times: {reply}");
+    scene.turn("InsideAsking", "allow_once", None).await?;
+    ensure!(scene.has_sung(Canary::Inside), "it does not run what is allowed");
+    scene.client.request("_openagents/agents/uninstall", json!({"id": agent.mode})).await?;
+    let left: Vec<_> = fs::read_dir(scene.peers.env.folder("home/agents").join(agent.mode))?
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .collect();
+    ensure!(left.is_empty(), "{left:?}");
+    scene.peers.end()
+}
+
 macro_rules! with_each {
     ($($name:ident: $agent:ident),*; $what:tt) => { $(mod $name { with_each!(@ $agent $what); })* };
     (@ $agent:ident ($($what:ident),*)) => {
@@ -471,5 +521,5 @@ macro_rules! with_each {
 with_each!(
     claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
     (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept,
-     its_edits_are_allowed_until_the_turn_ends)
+     its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click)
 );

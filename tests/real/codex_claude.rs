@@ -203,29 +203,6 @@ async fn a_cancel_ends_it(agent: Agent) -> Result<()> {
     shared.peers.end()
 }
 
-/// Runs without the adapter that speaks ACP for the agent.
-async fn its_command_line_answers_where_there_is_no_adapter(agent: Agent) -> Result<()> {
-    let peers = Peers::start(&agent.programs[..1])?;
-    let second = connect(&peers.server, "Phone", true).await?;
-    let mut shared = SharedSession::open(agent, second, peers).await?;
-    for script in ["list-and-read", "done"] {
-        let prompt = shared.prompt(script).await?;
-        assert_eq!(shared.ended(prompt).await?, "end_turn", "{script}");
-    }
-    let shown: Vec<Value> =
-        shared.first.frames.iter().filter_map(|frame| serde_json::from_str(frame).ok()).collect();
-    let updates: Vec<&Value> = shown.iter().map(|frame| &frame["params"]["update"]).collect();
-    let reply: String = updates.iter().filter_map(|update| update["content"]["text"].as_str()).collect();
-    ensure!(reply.contains("Listed the folder and read README.md."), "{reply}");
-    let ended =
-        |update: &&&Value| update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed";
-    ensure!(updates.iter().filter(ended).count() >= 2, "two tools ran");
-    let prompt = shared.prompt("long-stream").await?;
-    shared.first.notify("session/cancel", json!({"sessionId": shared.session})).await?;
-    assert_eq!(shared.ended(prompt).await?, "cancelled");
-    shared.peers.end()
-}
-
 async fn doctor_hears_what_it_supports(agent: Agent) -> Result<()> {
     let peers = Peers::start(&agent.programs)?;
     let snapshot: Value = serde_json::from_str(&peers.run(&["doctor", "--json"])?)?;
@@ -254,6 +231,5 @@ with_both!(
     an_editor_that_knows_only_the_protocol_answers_too,
     a_rejection_leaves_the_file_alone,
     a_cancel_ends_it,
-    its_command_line_answers_where_there_is_no_adapter,
     doctor_hears_what_it_supports
 );

@@ -248,6 +248,10 @@ fn surround(command: &mut Command, env: &TestEnv, model: &ScriptedModel, program
         .env("COPILOT_AUTO_UPDATE", "false")
         // Copilot unpacks 190 MB; this is done once for all desks.
         .env("COPILOT_CACHE_HOME", installed.join("../../copilot-cache"));
+    // The packages were downloaded once when the programs were installed.
+    if let Some(home) = std::env::var_os("HOME") {
+        command.env("npm_config_cache", PathBuf::from(home).join(".npm"));
+    }
     for name in ["MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "SHARE", "DEFAULT_PLUGINS"] {
         command.env(format!("OPENCODE_DISABLE_{name}"), "1");
     }

