@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { AgentsStage } from './agents-stage.mjs';
 import { launch, Tab } from './browser.mjs';
-import { Played } from './played.mjs';
+import { OFFER, Played } from './played.mjs';
 
 let stage, browser;
 before(async () => {
@@ -206,5 +206,52 @@ test('the settings name a login shell that does not answer and what to do', asyn
   await agents.getByText('The login shell /bin/zsh did not answer within 5 s.', { exact: false }).waitFor();
   await agents.locator('code', { hasText: 'zsh -i -c true' }).waitFor();
   await tab.shootAll('agents-shell');
+  await tab.close();
+});
+
+test('an agent is installed after the user has seen what it is, updated and removed', async () => {
+  const tab = await Played.explored(browser, stage.server);
+  const { page, played } = tab;
+  const sent = () => played.sent.filter(({ method }) => /agents\/(install|stop|roll|uninstall|check_for)/.test(method));
+  const last = () => {
+    const { method, params } = sent().at(-1) ?? {};
+    return [method?.split('/').at(-1), params];
+  };
+  for (const action of ['install', 'stop_install', 'roll_back', 'uninstall', 'check_for_updates'])
+    played.answers[`_openagents/agents/${action}`] = () => played.answers['_openagents/agents/list']();
+  await stage.settings(tab);
+  const card = page.getByRole('article', { name: 'Claude Code' });
+  await card.getByRole('button', { name: 'Install…' }).click();
+  for (const shown of [OFFER.package, OFFER.publisher, OFFER.license, 'about 421.0 MB', "isn't sandboxed"])
+    await card.getByText(shown, { exact: false }).waitFor();
+  assert.deepEqual(sent(), [], 'nothing is installed before the user agrees');
+  await tab.shootAll('agents-install');
+  await card.getByRole('button', { name: 'Install', exact: true }).click();
+  played.package({ progress: { step: 'Downloading', bytes: 105_000_000, totalBytes: 421_000_000 } });
+  await card.getByText('105.0 MB of about 421.0 MB').waitFor();
+  assert.deepEqual(last(), ['install', { id: 'claude-code', package: OFFER.package }]);
+  assert.equal(await card.getByRole('progressbar').getAttribute('aria-valuenow'), '24');
+  await tab.shoot('agents-installing');
+  await card.getByRole('button', { name: 'Stop' }).click();
+  played.package({ offer: OFFER, problem: 'The disk is full. Free 300 MB, then try again.' });
+  await card.getByText('The disk is full.', { exact: false }).waitFor();
+  assert.deepEqual(last(), ['stop_install', { id: 'claude-code' }]);
+
+  played.package({ offer: OFFER, installed: '0.100.0', previous: '0.99.0' });
+  await tab.shootAll('agents-update');
+  await card.getByRole('button', { name: 'Back to 0.99.0' }).click();
+  await card.getByRole('button', { name: 'Update to 0.101.0…' }).click();
+  await card.getByRole('button', { name: 'Update', exact: true }).click();
+  played.package({ offer: OFFER, installed: '0.101.0' });
+  await card.getByRole('button', { name: 'Uninstall…' }).click();
+  await card.getByText('Its own settings and sessions stay.', { exact: false }).waitFor();
+  await card.getByRole('button', { name: 'Uninstall', exact: true }).click();
+  await page.getByRole('button', { name: 'Check for updates' }).click();
+  played.agents({ packages: { date: '2026-12-01', fetching: false, problem: null } });
+  await page.getByText('Versions on offer: 2026-12-01').waitFor();
+  assert.deepEqual(
+    sent().map(({ method }) => method.split('/').at(-1)),
+    ['install', 'stop_install', 'roll_back', 'install', 'uninstall', 'check_for_updates'],
+  );
   await tab.close();
 });

@@ -2,6 +2,14 @@
 
 import { Tab } from './browser.mjs';
 
+export const OFFER = {
+  package: '@agentclientprotocol/claude-agent-acp@0.101.0',
+  version: '0.101.0',
+  publisher: 'Anthropic, Zed Industries',
+  license: 'proprietary',
+  bytes: 421_000_000,
+};
+
 const SNAPSHOT = {
   agents: [
     card({
@@ -20,14 +28,16 @@ const SNAPSHOT = {
       name: 'Claude Code',
       program: '/opt/bin/claude',
       version: '2.0.50',
-      problem: 'its ACP adapter is not installed and its login has expired',
-      remedy: 'run `npm install -g @zed-industries/claude-code-acp` and log in again',
+      problem: 'Claude Code is installed, but the program claude-agent-acp, which connects it, is not.',
+      remedy: 'Install it in Settings → Agents, or run `openagents agents install claude-code`.',
+      package: pack({ offer: OFFER }),
     }),
     card({
       id: 'gemini',
       name: 'Gemini',
       problem: '`gemini` is not in the PATH',
-      remedy: 'install it with `npm install -g @google/gemini-cli`',
+      remedy: 'Install it in Settings → Agents, or run `openagents agents install gemini`.',
+      package: pack({}),
     }),
     card({
       id: 'custom:qwen',
@@ -47,6 +57,7 @@ const SNAPSHOT = {
   path: '/usr/local/bin:/usr/bin:/bin',
   checking: false,
   checkedAt: Date.now() - 240_000,
+  packages: { date: '2026-11-28', fetching: false, problem: null },
 };
 
 function card(more) {
@@ -62,17 +73,24 @@ function card(more) {
     introducesItself: null,
     problem: null,
     remedy: null,
+    package: null,
     ...more,
   };
 }
 
+/** The package of an agent. */
+export function pack(more) {
+  return { offer: null, installed: null, previous: null, progress: null, problem: null, ...more };
+}
+
 /** A proxy between the page and the server that answers for agents and plays updates into a session. */
 export class Played {
+  #agents = SNAPSHOT;
   /** Messages from the page. */
   sent = [];
   /** Answers by method: a function of the params; one that throws is an error. */
   answers = {
-    '_openagents/agents/list': () => SNAPSHOT,
+    '_openagents/agents/list': () => this.#agents,
     '_openagents/agents/decisions': () => ({ decisions: [] }),
   };
   /** Overrides the access that the server grants: `{computer, scope, device}`. */
@@ -157,9 +175,18 @@ export class Played {
     this.#client.close({ code: 1001 });
   }
 
+  /** Changes the package of Claude Code. */
+  package(change) {
+    const agents = SNAPSHOT.agents.map((card) =>
+      card.id === 'claude-code' ? { ...card, package: pack(change), problem: null, remedy: null } : card,
+    );
+    this.agents({ agents });
+  }
+
   /** Changes the snapshot of the agents. */
   agents(change) {
-    this.#say({ method: '_openagents/agents', params: { ...SNAPSHOT, ...change } });
+    this.#agents = { ...SNAPSHOT, ...change };
+    this.#say({ method: '_openagents/agents', params: this.#agents });
   }
 
   #say(frame) {
