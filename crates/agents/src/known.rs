@@ -34,7 +34,7 @@ pub(crate) struct KnownAgent {
     /// it loads, and deletes the file at its next start (google-gemini/gemini-cli#28775).
     pub(crate) loads: bool,
     pub(crate) install: Install,
-    pub(crate) log_in: &'static str,
+    pub(crate) log_in: LogIn,
 }
 
 /// The way an agent speaks ACP over standard input and output.
@@ -44,6 +44,15 @@ pub(crate) enum Speaks {
     Itself(&'static [&'static str]),
     /// A separate program, from an npm package that contains the agent it drives.
     Adapter { program: &'static str },
+}
+
+/// The program with which the user logs in, and its arguments.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum LogIn {
+    /// The agent's own program.
+    Program(&'static [&'static str]),
+    /// The program that speaks ACP.
+    Speaker(&'static [&'static str]),
 }
 
 /// How an agent comes onto this machine.
@@ -79,7 +88,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Package { registry: "codex-acp", megabytes: 479 },
-        log_in: "codex login",
+        log_in: LogIn::Program(&["login"]),
     },
     // https://github.com/agentclientprotocol/claude-agent-acp#readme
     KnownAgent {
@@ -103,7 +112,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Package { registry: "claude-acp", megabytes: 421 },
-        log_in: "claude auth login",
+        log_in: LogIn::Speaker(&["--cli", "auth", "login"]),
     },
     // https://geminicli.com/docs/cli/acp-mode/
     KnownAgent {
@@ -121,7 +130,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: false,
         loads: false,
         install: Install::Package { registry: "gemini", megabytes: 105 },
-        log_in: "gemini",
+        log_in: LogIn::Program(&[]),
     },
     // https://docs.github.com/en/copilot/reference/copilot-cli-reference/acp-server
     KnownAgent {
@@ -152,7 +161,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Package { registry: "github-copilot-cli", megabytes: 198 },
-        log_in: "copilot login",
+        log_in: LogIn::Program(&["login"]),
     },
     // https://block.github.io/goose/docs/guides/acp-clients
     KnownAgent {
@@ -170,7 +179,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Command("brew install block-goose-cli"),
-        log_in: "goose configure",
+        log_in: LogIn::Program(&["configure"]),
     },
     // https://opencode.ai/docs/cli/acp/
     KnownAgent {
@@ -185,7 +194,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Package { registry: "opencode", megabytes: 371 },
-        log_in: "opencode auth login",
+        log_in: LogIn::Program(&["auth", "login"]),
     },
     // https://github.com/agentclientprotocol/registry/blob/main/qwen-code/agent.json
     KnownAgent {
@@ -208,7 +217,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         reads_files_here: true,
         loads: true,
         install: Install::Package { registry: "qwen-code", megabytes: 159 },
-        log_in: "qwen auth",
+        log_in: LogIn::Program(&["auth"]),
     },
 ];
 
@@ -256,6 +265,14 @@ impl KnownAgent {
         }
     }
 
+    /// The name of the program with which the user logs in, and its arguments.
+    pub(crate) fn login_program(&self) -> (&'static str, &'static [&'static str]) {
+        match self.log_in {
+            LogIn::Program(args) => (self.program, args),
+            LogIn::Speaker(args) => (self.speaker().0, args),
+        }
+    }
+
     /// Returns whether the picker shows the agent even if it is not installed.
     pub(crate) fn is_always_offered(&self) -> bool {
         matches!(self.speaks, Speaks::Adapter { .. })
@@ -274,7 +291,7 @@ mod tests {
         assert_eq!(ids.len(), KNOWN.len());
         for known in &KNOWN {
             assert!(!known.id.starts_with(CUSTOM_PREFIX), "{}", known.id);
-            for text in [known.name, known.program, known.log_in] {
+            for text in [known.name, known.program] {
                 assert!(!text.is_empty(), "{}", known.id);
             }
         }

@@ -22,8 +22,9 @@
 //! | 5 | `custom` | agents and models that the user added |
 //! | 5 | `version` | the version of a program, and the Node that it needs |
 //! | 6 | `packages` | agents that are installed as npm packages |
-//! | 7 | `doctor` | what is installed, and what is missing |
-//! | 8 | `local` | `LocalAgents`: all of them |
+//! | 7 | `login` | logging in to an agent with its own program |
+//! | 8 | `doctor` | what is installed, and what is missing |
+//! | 9 | `local` | `LocalAgents`: all of them |
 
 pub mod acp;
 mod asking;
@@ -33,6 +34,7 @@ mod doctor;
 mod known;
 mod limits;
 mod local;
+mod login;
 pub mod openai;
 mod output;
 mod packages;

@@ -165,6 +165,10 @@ pub(crate) const DIRECTORY_LEVELS: usize = 40;
 pub(crate) const FETCH_LIST: Duration = Duration::from_secs(30);
 pub(crate) const LIST_BYTES: usize = 4 << 20;
 
+// Login.
+/// Bytes of output after which a login program is stopped.
+pub(crate) const LOGIN_BYTES: usize = 64 << 20;
+
 // Agents that the user adds.
 /// Maximum number of custom agents: each appears on every card and in every picker.
 pub(crate) const ADDED_AGENTS: usize = 50;

@@ -412,7 +412,8 @@ async fn build_services(
     let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), packages };
     let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
     let models = providers.models.clone().map(Managed::models);
-    let agents = providers.agents.clone().map(Managed::agents);
+    let logins = providers.agents.clone();
+    let agents = logins.clone().map(Managed::agents);
     let root = config.root.canonicalize().unwrap_or(config.root);
     let sessions = SessionRegistry::new(store, history.clone(), root);
     let turns = TurnExecutor::new(sessions.clone(), settings.clone(), providers);
@@ -433,6 +434,7 @@ async fn build_services(
         inspector,
         models,
         agents,
+        logins,
         privacy: Managed::privacy(settings),
         devices,
         network,

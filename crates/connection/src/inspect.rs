@@ -15,6 +15,9 @@ const FRAME_BYTES: usize = 64 << 10;
 /// Maximum bytes of the answer to `_openagents/inspect`, which holds the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
+/// Shown instead of a frame with what a user types to log in.
+const HIDDEN_INPUT: &str = r#"{"method":"_openagents/agents/login_type","params":"…"}"#;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     In,
@@ -114,7 +117,9 @@ struct Ring {
 
 impl Inspector {
     pub fn record_in(&self, peer: &Peer, text: &str) {
-        let kept = openagents_core::text::prefix(text, FRAME_BYTES).into();
+        // What a user types to log in may be a password.
+        let shown = if text.contains(wire::LOGIN_TYPE) { HIDDEN_INPUT } else { text };
+        let kept = openagents_core::text::prefix(shown, FRAME_BYTES).into();
         self.record(peer, Direction::In, std::iter::once((text.len(), kept)));
     }
 

@@ -43,6 +43,9 @@ pub use meta::{
     NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
     SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
 };
+/// The method whose frames hold what a user types to log in.
+pub const LOGIN_TYPE: &str = "_openagents/agents/login_type";
+
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
     ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
@@ -52,6 +55,6 @@ pub use sessions::{
     StandingRule, StandingRules, UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
 };
 pub use settings::{
-    AgentOptions, AgentOptionsQuery, Decisions, PastDecision, PrivacyCell, PrivacyChange, PrivacyRow,
-    PrivacySnapshot, TrustResult, TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
+    AgentOptions, AgentOptionsQuery, Decisions, LoginScreenQuery, PastDecision, PrivacyCell, PrivacyChange,
+    PrivacyRow, PrivacySnapshot, TrustResult, TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
 };

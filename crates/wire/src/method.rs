@@ -243,6 +243,8 @@ methods! {
             "Unpairs the device that calls it." ["-32600: the client is not a paired device"];
         "_openagents/models/list" View ModelsList(Watch) -> ModelsSnapshot: "Lists the models of this computer.";
         "_openagents/agents/list" View AgentsList(Watch) -> AgentsSnapshot: "Lists the agents of this computer.";
+        "_openagents/agents/login_screen" Admin AgentsLoginScreen(LoginScreenQuery) -> openagents_core::agent::LoginScreen:
+            "Waits up to 10 s for a change of the terminal in which the user logs in to an agent." [NO_AGENT];
         "_openagents/agents/options" View AgentsOptions(AgentOptionsQuery) -> AgentOptions:
             "Returns the options that an agent is expected to offer in a new session: its last ones, with the values chosen last.";
         "_openagents/agents/decisions" View AgentsDecisions(Empty) -> Decisions:
@@ -285,6 +287,9 @@ methods! {
             "stop_install": "Stops an installation.";
             "roll_back": "Uses the previously installed version again." [REFUSED];
             "uninstall": "Removes what was installed. The agent's own settings and sessions stay." [REFUSED];
+            "log_in": "Starts the agent's own program for a login in a terminal; see `agents/login_screen`." [REFUSED];
+            "login_type": "Types into that terminal." [NO_AGENT];
+            "stop_login": "Ends that program.";
             "check_for_updates": "Fetches the newest list of packages from the network." [REFUSED];
         }
     }

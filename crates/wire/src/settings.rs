@@ -106,6 +106,15 @@ pub struct PastDecision {
     pub decision: Decision,
 }
 
+/// Params of `_openagents/agents/login_screen`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct LoginScreenQuery {
+    /// The agent's id.
+    pub id: String,
+    /// The version of the screen that the client has; 0 for none.
+    pub since: u64,
+}
+
 /// Params of `_openagents/agents/options`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct AgentOptionsQuery {

@@ -1,5 +1,12 @@
 import { METHODS } from '../connection/protocol';
-import type { AgentCard, AgentOptions, AgentsSnapshot, SessionConfigOption, StandingRule } from '../connection/wire';
+import type {
+  AgentCard,
+  AgentOptions,
+  AgentsSnapshot,
+  LoginScreen,
+  SessionConfigOption,
+  StandingRule,
+} from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 import type { Models } from '../models/models.svelte';
@@ -29,6 +36,24 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   /** The options that an agent is expected to offer in a new session in a folder. */
   async options(agent: string, cwd: string): Promise<readonly SessionConfigOption[]> {
     return (await this.#link.request<AgentOptions>(`${METHODS.agents}/options`, { agent, cwd })).configOptions;
+  }
+
+  /** Starts the agent's login, unless it runs, and returns its screens as they change, up to the last one. */
+  login(id: string): AsyncIterable<LoginScreen> & { stop: () => void } {
+    const link = this.#link;
+    let stopped = false;
+    async function* screens(): AsyncGenerator<LoginScreen> {
+      await link.request(`${METHODS.agents}/log_in`, { id });
+      let since = 0;
+      while (!stopped) {
+        const screen: LoginScreen = await link.request(`${METHODS.agents}/login_screen`, { id, since });
+        since = screen.version;
+        if (stopped) return;
+        yield screen;
+        if (screen.ended !== null) return;
+      }
+    }
+    return { [Symbol.asyncIterator]: screens, stop: () => (stopped = true) };
   }
 
   /** Remembered answers, newest first. */

@@ -55,6 +55,10 @@ export type AgentCard = {
   remedy: string | null;
   /** Absent for agents that come from elsewhere. */
   package: AgentPackage | null;
+  /** The agent says that it is not logged in. */
+  loggedOut: boolean;
+  /** [`AgentCommand::LogIn`] works for it. */
+  canLogIn: boolean;
 };
 
 export type AgentCommand =
@@ -73,7 +77,16 @@ export type AgentCommand =
   | { stop_install: { id: string } }
   | { roll_back: { id: string } }
   | { uninstall: { id: string } }
-  | 'check_for_updates';
+  | 'check_for_updates'
+  | { log_in: { id: string } }
+  | {
+      login_type: {
+        id: string;
+        /** Characters, and keys as a terminal sends them. */
+        text: string;
+      };
+    }
+  | { stop_login: { id: string } };
 
 export type AgentFile = {
   /** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
@@ -820,6 +833,30 @@ export type ListMeta = {
 
 /** The listener that accepted a connection. It determines the routes. */
 export type Listener = 'loopback' | 'web' | 'app';
+
+/** What a terminal shows. */
+export type LoginScreen = {
+  /** Grows with each change. */
+  version: number;
+  /** The rows from the top, without spaces at their end. */
+  lines: Array<string>;
+  /** Row and column of the cursor, from 0; absent if hidden. */
+  cursor: [number, number] | null;
+  /** The web addresses on the screen, in order, also those that wrap. */
+  links: Array<string>;
+  /** How the program ended, in words; absent while it runs. */
+  ended: string | null;
+  /** Whether it ended without an error. */
+  succeeded: boolean;
+};
+
+/** Params of `_openagents/agents/login_screen`. */
+export type LoginScreenQuery = {
+  /** The agent's id. */
+  id: string;
+  /** The version of the screen that the client has; 0 for none. */
+  since: number;
+};
 
 /** Hardware data relevant to models. */
 export type MachineCard = {

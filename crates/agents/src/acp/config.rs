@@ -13,7 +13,7 @@ pub struct AcpAgentConfig {
     pub local: bool,
     /// The command to start. Called whenever a process is needed.
     pub command: Arc<dyn Fn() -> AcpCommand + Send + Sync>,
-    /// The command to log in with, such as `codex login`.
+    /// The clause that says how to log in: "run `codex login` in a terminal".
     pub login: Option<String>,
     /// How the agent is made to ask before it acts.
     pub asks: AskingLevel,

@@ -267,7 +267,7 @@ impl Opening<'_> {
     fn login_advice(&self, answer: &wire::InitializeResponse) -> String {
         let name = &self.config.name;
         if let Some(login) = &self.config.login {
-            return format!("{name} wants you to log in first: run `{login}` in a terminal");
+            return format!("{name} wants you to log in first: {login}");
         }
         let ways = answer.auth_methods.iter().map(|method| match method.description() {
             Some(description) => format!("{} ({description})", method.name()),

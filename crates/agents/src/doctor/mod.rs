@@ -10,6 +10,7 @@ use crate::{
     custom::model_agent,
     doctor::diagnosis::Trouble,
     known::{KnownAgent, Speaks},
+    login::LoginCommand,
     packages::{Installed, Npm, Packages, Release},
     shell::Environment,
     version::{Package, parse_version, version_of},
@@ -36,7 +37,11 @@ impl Doctor<'_> {
     pub(crate) fn locate(&self, subject: &Subject) -> Diagnosis {
         let mut diagnosis = Diagnosis::new(subject);
         match subject {
-            Subject::Known(known) => self.locate_known(known, &mut diagnosis),
+            Subject::Known(known) => {
+                self.locate_known(known, &mut diagnosis);
+                diagnosis.card.can_log_in = diagnosis.card.usable
+                    && LoginCommand::find(known, self.environment, self.packages).is_some();
+            }
             Subject::Custom(custom) => match crate::custom::check(custom) {
                 Ok(()) => self.locate_custom(custom, &mut diagnosis),
                 Err(why) => diagnosis.fail(Trouble::new(why, "add it again")),
@@ -227,7 +232,8 @@ impl Doctor<'_> {
                 }
                 diagnosis.reached_by(Reach::Acp { program, args, env, cwd });
                 if introduction.logged_in == Some(false) {
-                    diagnosis.note(logged_out(subject));
+                    diagnosis.card.logged_out = true;
+                    diagnosis.note(self.logged_out(subject));
                 }
             }
             Err(_) if self.cancel.is_cancelled() => {}
@@ -253,6 +259,18 @@ impl Doctor<'_> {
         });
     }
 
+    /// The agent may still work with a key from its own settings.
+    fn logged_out(&self, subject: &Subject) -> Trouble {
+        let problem = format!("the agent {} says that it is not logged in", subject.name());
+        let command =
+            subject.known().and_then(|known| LoginCommand::find(known, self.environment, self.packages));
+        let remedy = match command {
+            Some(command) => login_remedy(&command),
+            None => "log in with its own program".to_owned(),
+        };
+        Trouble::new(problem, format!("{remedy}, unless it has a key of its own"))
+    }
+
     /// Starts an installed release once. Fails with a clause.
     pub(crate) fn try_release(
         &self,
@@ -271,6 +289,11 @@ impl Doctor<'_> {
     }
 }
 
+/// The clause that says how to log in.
+pub(crate) fn login_remedy(command: &LoginCommand) -> String {
+    format!("choose Log in in Settings → Agents, or run `{command}` in a terminal")
+}
+
 /// How prompts reach a built-in agent through a program, run by `node` if given.
 fn reach(known: &KnownAgent, program: PathBuf, node: Option<PathBuf>) -> Reach {
     let args = known.speaker().1.iter().map(|argument| (*argument).to_owned());
@@ -279,18 +302,6 @@ fn reach(known: &KnownAgent, program: PathBuf, node: Option<PathBuf>) -> Reach {
         None => (program, args.collect()),
     };
     Reach::Acp { program, args, env: BTreeMap::new(), cwd: None }
-}
-
-/// The agent may still work with a key from its own settings.
-fn logged_out(subject: &Subject) -> Trouble {
-    let problem = format!("the agent {} says that it is not logged in", subject.name());
-    match subject {
-        Subject::Known(known) => Trouble::new(
-            problem,
-            format!("run `{}` in a terminal, unless it has a key of its own", known.log_in),
-        ),
-        Subject::Custom(_) => Trouble::new(problem, "log in with its own program"),
-    }
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn codex_card_covers_every_state() {
         (Machine::new().with("codex", version).with("codex-acp", &agent("key")), "usable, acp 0.169.0: "),
         (
             Machine::new().with("codex", version).with("codex-acp", &agent("none")),
-            "usable, acp 0.169.0: The agent Codex says that it is not logged in. Run `codex login` in a terminal, unless it has a key of its own.",
+            "usable, acp 0.169.0: The agent Codex says that it is not logged in. Choose Log in in Settings → Agents, or run `codex login` in a terminal, unless it has a key of its own.",
         ),
         (
             Machine::new().with("codex", version).with("codex-acp", dies),
@@ -154,11 +154,11 @@ fn custom_agents_report_missing_parts() {
     let rows = [
         (
             r#"{"id":"a","kind":"acp","command":"mine"}"#.to_owned(),
-            "usable, acp: The agent a says that it is not logged in. Log in with its own program.",
+            "usable, acp: The agent a says that it is not logged in. Log in with its own program, unless it has a key of its own.",
         ),
         (
             format!(r#"{{"id":"a","kind":"acp","command":{here:?},"cwd":"/"}}"#),
-            "usable, acp: The agent a says that it is not logged in. Log in with its own program.",
+            "usable, acp: The agent a says that it is not logged in. Log in with its own program, unless it has a key of its own.",
         ),
         (
             r#"{"id":"a","kind":"acp","command":"other"}"#.to_owned(),

@@ -4,15 +4,20 @@ use super::table::{Depth, Inner};
 use crate::{
     custom::{Saved, check, restored},
     doctor::{Doctor, Subject},
+    known::KNOWN,
     limits::{ADDED_AGENTS, CHECKS_AT_ONCE},
+    login::{Login, LoginCommand},
     shell::{Environment, Found},
 };
 use openagents_core::{
-    agent::{AgentCommand, AgentSettings, AgentsError, CustomAgent, UnaskedAgent, WorkspaceAgent},
+    agent::{
+        AgentCommand, AgentSettings, AgentsError, CustomAgent, LoginTerminal as _, UnaskedAgent,
+        WorkspaceAgent,
+    },
     agent_ids::CUSTOM_PREFIX,
 };
 use parking_lot::Mutex;
-use std::{sync::Arc, thread};
+use std::{path::PathBuf, sync::Arc, thread};
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: AgentCommand) -> Result<(), AgentsError> {
@@ -61,7 +66,47 @@ impl Inner {
             AgentCommand::RollBack { id } => self.roll_back(&id),
             AgentCommand::Uninstall { id } => self.uninstall(&id),
             AgentCommand::CheckForUpdates => self.check_for_updates(),
+            AgentCommand::LogIn { id } => self.log_in(&id),
+            AgentCommand::LoginType { id, text } => {
+                self.login(&id).ok_or(AgentsError::Unknown(id))?.type_text(&text);
+                Ok(())
+            }
+            AgentCommand::StopLogin { id } => {
+                self.login(&id).iter().for_each(|login| login.stop());
+                Ok(())
+            }
         }
+    }
+
+    pub(super) fn login(&self, agent: &str) -> Option<Arc<Login>> {
+        self.table.lock().logins.get(agent).cloned()
+    }
+
+    /// Starts the agent's own program for a login, unless it runs.
+    fn log_in(self: &Arc<Self>, agent: &str) -> Result<(), AgentsError> {
+        if self.login(agent).is_some_and(|login| login.is_running()) {
+            return Ok(());
+        }
+        let known = KNOWN.iter().find(|known| known.id == agent);
+        let environment = self.current_environment();
+        let command = known.and_then(|known| LoginCommand::find(known, &environment, &self.packages));
+        let command = command.ok_or_else(|| {
+            AgentsError::Refused(format!("there is no program to log in to {agent} with; install it first"))
+        })?;
+        let folder = environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
+        let (inner, id) = (self.clone(), agent.to_owned());
+        let on_end = move |succeeded| {
+            if succeeded {
+                inner.change(|table| table.restart(&id));
+            }
+            inner.check_one(id);
+        };
+        let login =
+            Login::start(&command, &environment, &folder.unwrap_or_else(|| PathBuf::from("/")), on_end);
+        let login =
+            login.map_err(|error| AgentsError::Refused(format!("`{command}` does not start: {error}")))?;
+        self.table.lock().logins.insert(agent.to_owned(), login);
+        Ok(())
     }
 
     fn add(self: &Arc<Self>, agent: CustomAgent) -> Result<(), AgentsError> {
@@ -218,7 +263,7 @@ impl Inner {
         self.change(|table| {
             table.environment = Some(environment.clone());
             for (subject, diagnosis) in looked {
-                table.found(&subject, diagnosis, environment);
+                table.found(&subject, diagnosis, environment, &self.packages);
             }
         });
     }
@@ -235,14 +280,14 @@ impl Inner {
         let mut diagnosis = doctor.locate(subject);
         // Waiting prompts can now start; earlier results stay until the check is complete.
         if self.table.lock().is_unknown(subject) {
-            self.change(|table| table.found(subject, diagnosis.clone(), environment));
+            self.change(|table| table.found(subject, diagnosis.clone(), environment, &self.packages));
         }
         doctor.ask_version(subject, &mut diagnosis);
         if depth == Depth::Introduction {
             doctor.introduce(subject, &mut diagnosis);
         }
         if !self.closing.is_cancelled() {
-            self.change(|table| table.found(subject, diagnosis, environment));
+            self.change(|table| table.found(subject, diagnosis, environment, &self.packages));
         }
     }
 }

@@ -248,7 +248,7 @@ impl Inner {
         let subject = self.table.lock().entry(known.id).map(|entry| entry.subject.clone());
         if let Some(subject) = subject {
             let diagnosis = self.doctor(&environment).locate(&subject);
-            self.change(|table| table.found(&subject, diagnosis, &environment));
+            self.change(|table| table.found(&subject, diagnosis, &environment, &self.packages));
         }
     }
 

@@ -23,7 +23,7 @@ use install::Installations;
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot},
+    agent::{AgentCommand, AgentProvider, Agents, AgentsError, AgentsSnapshot, LoginTerminal},
     model::LanguageModel,
 };
 use parking_lot::{Condvar, Mutex};
@@ -99,6 +99,10 @@ impl Agents for LocalAgents {
 
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError> {
         self.inner.command(command)
+    }
+
+    fn login(&self, id: &str) -> Option<Arc<dyn LoginTerminal>> {
+        self.inner.login(id).map(|login| login as Arc<dyn LoginTerminal>)
     }
 
     fn shut_down(&self) {

@@ -3,16 +3,17 @@
 use crate::{
     acp::{AcpAgent, AcpAgentConfig, AcpCommand},
     custom::{hidden, model_agent},
-    doctor::{Diagnosis, Reach, Subject},
+    doctor::{Diagnosis, Reach, Subject, login_remedy},
     known::KNOWN,
     limits::SHUTDOWN,
     local::install::Installations,
+    login::{Login, LoginCommand},
     packages::Packages,
     shell::{Environment, Found},
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider, AgentSettings, AgentsSnapshot, CustomKind, ShellProblem},
+    agent::{AgentProvider, AgentSettings, AgentsSnapshot, CustomKind, LoginTerminal as _, ShellProblem},
     model::{Availability, SettingsStore},
 };
 use openagents_transcripts::history::History;
@@ -62,7 +63,12 @@ impl Inner {
     /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     pub(super) fn shut_down(&self) {
         self.closing.cancel();
-        self.table.lock().installations.stop_all();
+        let logins: Vec<_> = {
+            let table = self.table.lock();
+            table.installations.stop_all();
+            table.logins.values().cloned().collect()
+        };
+        std::thread::scope(|scope| logins.iter().for_each(|login| drop(scope.spawn(|| login.stop()))));
         let running = self.table.lock().take_running();
         std::thread::scope(|scope| {
             for agent in &running {
@@ -101,6 +107,8 @@ pub(super) struct Table {
     /// Milliseconds since the epoch.
     pub(super) checked_at: Option<i64>,
     pub(super) installations: Installations,
+    /// By agent. One that has ended stays, so that its last screen can be read.
+    pub(super) logins: BTreeMap<String, Arc<Login>>,
 }
 
 #[derive(Debug)]
@@ -158,11 +166,23 @@ impl Table {
     }
 
     /// Applies a diagnosis, unless the agent has been changed or removed in the meantime.
-    pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
+    pub(super) fn found(
+        &mut self,
+        subject: &Subject,
+        diagnosis: Diagnosis,
+        environment: &Arc<Environment>,
+        packages: &Packages,
+    ) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
-        let replaced = entry.run(&diagnosis, environment);
+        let replaced = entry.run(&diagnosis, environment, packages);
         entry.diagnosis = Some(diagnosis);
         self.replaced.extend(replaced);
+    }
+
+    /// Replaces the agent's provider, so that its next prompt starts a new process.
+    pub(super) fn restart(&mut self, id: &str) {
+        let entry = self.entries.iter_mut().find(|entry| entry.subject.id() == id);
+        self.replaced.extend(entry.and_then(|entry| entry.running.take()?.provider.ok()));
     }
 
     /// Returns whether a turn of this agent is running: it holds a reference to the provider.
@@ -240,6 +260,7 @@ impl Entry {
         &mut self,
         diagnosis: &Diagnosis,
         environment: &Arc<Environment>,
+        packages: &Packages,
     ) -> Option<Arc<dyn AgentProvider>> {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
@@ -252,7 +273,7 @@ impl Entry {
         }
         let running = diagnosis.reach.clone().map(|reach| {
             let environment = Arc::new(Mutex::new(environment.clone()));
-            Running { provider: provider(&self.subject, &reach, &environment), environment, reach }
+            Running { provider: provider(&self.subject, &reach, &environment, packages), environment, reach }
         });
         std::mem::replace(&mut self.running, running)?.provider.ok()
     }
@@ -278,6 +299,7 @@ pub(super) fn provider(
     subject: &Subject,
     reach: &Reach,
     newest: &Newest,
+    packages: &Packages,
 ) -> Result<Arc<dyn AgentProvider>, String> {
     let environment = || newest.lock().clone();
     match reach {
@@ -296,7 +318,8 @@ pub(super) fn provider(
             let mut config = AcpAgentConfig::new(subject.id(), subject.name(), Arc::new(command));
             config.local = subject.is_local();
             if let Some(known) = known {
-                config.login = Some(known.log_in.to_owned());
+                config.login =
+                    LoginCommand::find(known, &environment(), packages).map(|command| login_remedy(&command));
                 (config.asks, config.retention) = (known.asks, known.retention);
                 (config.reads_files_here, config.loads) = (known.reads_files_here, known.loads);
             }

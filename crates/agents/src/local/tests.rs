@@ -200,7 +200,7 @@ fn check_keeps_providers_started_the_same_way() {
         let packages = &agents.inner.packages;
         let diagnosis =
             crate::doctor::Doctor { environment: &environment, packages, cancel: &cancel }.locate(&entry);
-        agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
+        agents.inner.change(|table| table.found(&entry, diagnosis, &environment, packages));
         agents.inner.table.lock().running("custom:mine")
     };
     let first = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "1")]);

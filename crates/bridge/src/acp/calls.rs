@@ -271,6 +271,7 @@ impl Methods {
             Ours::Agent(command) => {
                 Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
             }
+            Ours::AgentsLoginScreen(query) => self.login_screen(query).await,
             Ours::AgentsOptions(AgentOptionsQuery { agent, cwd }) => {
                 let options = turns.options(&agent, &cwd).await;
                 let config_options = to_wire::options(&agent, &options);

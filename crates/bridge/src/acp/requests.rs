@@ -22,8 +22,8 @@ use openagents_connection::{
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_sessions::{Wanted, run_blocking};
 use openagents_wire::{
-    self as wire, ConnectionMeta, FindFiles, FoundFiles, ListMeta, UpdatePage, UpdateQuery, WorkspaceInfo,
-    WorkspacesResult, methods,
+    self as wire, ConnectionMeta, FindFiles, FoundFiles, ListMeta, LoginScreenQuery, UpdatePage, UpdateQuery,
+    WorkspaceInfo, WorkspacesResult, methods,
 };
 use std::{path::Path, time::Duration};
 
@@ -32,6 +32,8 @@ const PAGE: usize = 50;
 /// Maximum number of files that are found, and time to list those of a folder.
 const FILES: usize = 50;
 const FILES_WITHIN: Duration = Duration::from_secs(2);
+/// Maximum wait for a change of a login's screen.
+const LOGIN_WAIT: Duration = Duration::from_secs(10);
 /// Default and maximum bytes of one page of `_openagents/update`.
 const TEXT: usize = 256 << 10;
 const TEXT_MAX: usize = 4 << 20;
@@ -84,6 +86,20 @@ impl Methods {
             Some(watch) => Answer::AndWatchList(list, watch),
             None => Answer::Now(list),
         })
+    }
+
+    /// Waits for a change of the terminal in which the user logs in to an agent.
+    pub(super) async fn login_screen(
+        &self,
+        LoginScreenQuery { id, since }: LoginScreenQuery,
+    ) -> Result<Answer, Fault> {
+        let terminal = self.services.logins.as_ref().and_then(|agents| agents.login(&id));
+        let terminal = terminal.ok_or_else(|| {
+            Fault::not_found(format!("Nobody is logging in to {id}. Choose \"Log in\" in Settings → Agents."))
+        })?;
+        let screen = run_blocking(move || terminal.screen(since, LOGIN_WAIT)).await;
+        let screen = screen.ok_or_else(|| Fault::internal("The terminal could not be read."))?;
+        now::<methods::AgentsLoginScreen>(screen)
     }
 
     /// Lists files whose path matches what a user types.

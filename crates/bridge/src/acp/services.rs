@@ -27,6 +27,8 @@ pub(crate) struct Services {
     pub(crate) inspector: Arc<Inspector>,
     pub(crate) models: Option<Arc<Managed<ModelCommand>>>,
     pub(crate) agents: Option<Arc<Managed<AgentCommand>>>,
+    /// For the terminals in which the user logs in.
+    pub(crate) logins: Option<Arc<dyn Agents>>,
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
     pub(crate) past_sessions: Arc<PastSessions>,
     pub(crate) trust: Arc<Feed>,

@@ -1,6 +1,6 @@
 //! The agents of this machine and the commands to manage them.
 
-use super::provider::AgentProvider;
+use super::{login::LoginTerminal, provider::AgentProvider};
 use crate::model::LanguageModel;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -42,6 +42,12 @@ pub trait Agents: Send + Sync + std::fmt::Debug {
     /// Runs a command. A check continues in the background and reports its progress in the snapshot. May block briefly.
     fn command(&self, command: AgentCommand) -> Result<(), AgentsError>;
 
+    /// The terminal in which the user logs in to an agent, or did so last; see [`AgentCommand::LogIn`].
+    fn login(&self, id: &str) -> Option<Arc<dyn LoginTerminal>> {
+        let _ = id;
+        None
+    }
+
     /// Stops every running agent with its process group. Blocks for at most 2 s.
     fn shut_down(&self);
 }
@@ -80,6 +86,21 @@ pub enum AgentCommand {
     },
     /// Fetch the newest list of packages from the network.
     CheckForUpdates,
+    /// Start the agent's own program for a login in a terminal, unless it runs already. After a login, the agent is
+    /// started again.
+    LogIn {
+        id: String,
+    },
+    /// Type into that terminal.
+    LoginType {
+        id: String,
+        /// Characters, and keys as a terminal sends them.
+        text: String,
+    },
+    /// End that program.
+    StopLogin {
+        id: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
@@ -293,6 +314,10 @@ pub struct AgentCard {
     pub remedy: Option<String>,
     /// Absent for agents that come from elsewhere.
     pub package: Option<AgentPackage>,
+    /// The agent says that it is not logged in.
+    pub logged_out: bool,
+    /// [`AgentCommand::LogIn`] works for it.
+    pub can_log_in: bool,
 }
 
 /// Why a command was refused.

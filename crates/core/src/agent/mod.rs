@@ -5,6 +5,7 @@ mod agents;
 mod brief;
 mod coalescer;
 mod conversation;
+mod login;
 mod provider;
 
 pub use crate::agent::provider::{
@@ -18,4 +19,5 @@ pub use agents::{
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
+pub use login::{LOGIN_COLUMNS, LOGIN_ROWS, LoginScreen, LoginTerminal};
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};
