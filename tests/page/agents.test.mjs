@@ -255,3 +255,55 @@ test('an agent is installed after the user has seen what it is, updated and remo
   );
   await tab.close();
 });
+
+test("an agent's login runs in a terminal: its address opens, a code is typed, its end is shown", async () => {
+  const tab = await Played.explored(browser, stage.server);
+  const { page, played } = tab;
+  const address = `https://login.example/authorize?state=${'x'.repeat(150)}`;
+  const screen = { cursor: null, ended: null, succeeded: false, links: [] };
+  const screens = [
+    { ...screen, version: 1, lines: ['Open', address, 'Code > '], cursor: [2, 7], links: [address] },
+    { ...screen, version: 2, lines: ['Open', address, 'Code > 1234'], cursor: [2, 11], links: [address] },
+    { ...screen, version: 3, lines: ['Welcome'], ended: 'exit code 0', succeeded: true },
+  ];
+  // Each screen is shown after something was typed.
+  const typed = [Promise.resolve()];
+  const next = [];
+  for (let at = 1; at < screens.length; at += 1) typed.push(new Promise((resolve) => next.push(resolve)));
+  const list = () => played.answers['_openagents/agents/list']();
+  played.answers['_openagents/agents/log_in'] = list;
+  played.answers['_openagents/agents/login_type'] = () => {
+    next.shift()();
+    return list();
+  };
+  played.answers['_openagents/agents/login_screen'] = async ({ since }) => {
+    await typed[since];
+    return screens[since];
+  };
+  await stage.settings(tab);
+  await page
+    .getByRole('article', { name: 'Claude Code' })
+    .getByRole('button', { name: /^Log in/ })
+    .click();
+  const sheet = page.getByRole('dialog');
+  const link = sheet.getByRole('link', { name: address });
+  await link.waitFor();
+  assert.equal(await link.getAttribute('href'), address);
+  await tab.shootAll('agents-login');
+  await sheet.getByRole('log', { name: 'Terminal' }).press('1');
+  await sheet.getByText('Code > 1234').waitFor();
+  await sheet.getByLabel('Answer').fill('a b');
+  await sheet.getByRole('button', { name: 'Send' }).click();
+  await sheet.getByText('starts again with your login', { exact: false }).waitFor();
+  assert.deepEqual(
+    played.sent.filter(({ method }) => method === '_openagents/agents/login_type').map(({ params }) => params),
+    [
+      { id: 'claude-code', text: '1' },
+      { id: 'claude-code', text: 'a b\r' },
+    ],
+  );
+  await sheet.getByRole('button', { name: 'Close' }).click();
+  await sheet.waitFor({ state: 'detached' });
+  assert.ok(!played.sent.some(({ method }) => method === '_openagents/agents/stop_login'));
+  await tab.close();
+});

@@ -28,6 +28,7 @@ const SNAPSHOT = {
       name: 'Claude Code',
       program: '/opt/bin/claude',
       version: '2.0.50',
+      canLogIn: true,
       problem: 'Claude Code is installed, but the program claude-agent-acp, which connects it, is not.',
       remedy: 'Install it in Settings → Agents, or run `openagents agents install claude-code`.',
       package: pack({ offer: OFFER }),
@@ -69,6 +70,8 @@ function card(more) {
     program: null,
     version: null,
     adapter: null,
+    loggedOut: false,
+    canLogIn: false,
     supports: [],
     introducesItself: null,
     problem: null,
@@ -104,13 +107,13 @@ export class Played {
     await page.routeWebSocket(/\/acp$/, (client) => {
       const upstream = client.connectToServer();
       played.#client = client;
-      client.onMessage((message) => {
+      client.onMessage(async (message) => {
         const frame = JSON.parse(message);
         played.sent.push(frame);
         const answer = played.answers[frame.method];
         if (answer === undefined || frame.id === undefined) return upstream.send(message);
         try {
-          played.#say({ id: frame.id, result: answer(frame.params) });
+          played.#say({ id: frame.id, result: await answer(frame.params) });
         } catch (error) {
           played.#say({ id: frame.id, error: { code: -32602, message: error.message } });
         }

@@ -98,12 +98,12 @@ impl std::fmt::Debug for Login {
 }
 
 impl Login {
-    /// Starts the program. `on_end` is called once, with whether it ended without an error.
+    /// Starts the program. `on_end` is called once it has ended.
     pub(crate) fn start(
         LoginCommand { program, args, .. }: &LoginCommand,
         environment: &Environment,
         folder: &Path,
-        on_end: impl FnOnce(bool) + Send + 'static,
+        on_end: impl FnOnce() + Send + 'static,
     ) -> io::Result<Arc<Self>> {
         let failed = |error: pty_process::Error| match error {
             pty_process::Error::Io(error) => error,
@@ -124,15 +124,15 @@ impl Login {
         let login = Arc::new(Self { terminal, group, state: Mutex::new(state), changed: Condvar::new() });
         let reader = login.clone();
         let started = thread::Builder::new().name("login".to_owned()).spawn(move || {
-            let succeeded = reader.read(child);
-            on_end(succeeded);
+            reader.read(child);
+            on_end();
         });
         started.inspect_err(|_| login.stop())?;
         Ok(login)
     }
 
     /// Reads until the program has ended.
-    fn read(&self, mut child: Child) -> bool {
+    fn read(&self, mut child: Child) {
         let mut bytes = [0; 4096];
         let mut total = 0;
         // At the end of the program, Linux reports an error instead of the end of the file.
@@ -151,12 +151,10 @@ impl Login {
             Ok(status) => (exit_in_words(status), status.success()),
             Err(error) => (error.to_string(), false),
         };
-        let succeeded = ended.1;
         let mut state = self.state.lock();
         state.ended = Some(ended);
         state.version += 1;
         self.changed.notify_all();
-        succeeded
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -246,14 +244,14 @@ mod tests {
     use crate::testing::program;
     use std::sync::mpsc;
 
-    fn start(script: &str) -> (Arc<Login>, mpsc::Receiver<bool>, tempfile::TempDir) {
+    fn start(script: &str) -> (Arc<Login>, mpsc::Receiver<()>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let program = program(folder.path(), "login", script);
         let command = LoginCommand { program, args: vec!["now".to_owned()], typed: "login".to_owned() };
         let (sender, ended) = mpsc::channel();
         let environment = Environment::default().with_path("/usr/bin:/bin");
-        let login = Login::start(&command, &environment, folder.path(), move |succeeded| {
-            let _ = sender.send(succeeded);
+        let login = Login::start(&command, &environment, folder.path(), move || {
+            let _ = sender.send(());
         });
         (login.unwrap(), ended, folder)
     }
@@ -290,7 +288,7 @@ printf '\033[1mOpen\033[0m {address}\r\nCode: '; read code; test "$code" = "a b"
             "{screen:?}"
         );
         assert!(screen.lines.contains(&"Welcome, now".to_owned()), "{screen:?}");
-        assert_eq!(ended.recv(), Ok(true));
+        assert_eq!(ended.recv(), Ok(()));
         login.type_text("ignored");
         login.stop();
     }
@@ -300,12 +298,12 @@ printf '\033[1mOpen\033[0m {address}\r\nCode: '; read code; test "$code" = "a b"
         let (login, ended, _folder) = start("echo no >&2; exit 1");
         let screen = wait(&login, |screen| screen.ended.is_some());
         assert_eq!((screen.ended.as_deref(), screen.succeeded), (Some("exit code 1"), false));
-        assert_eq!((screen.lines[0].as_str(), ended.recv()), ("no", Ok(false)));
+        assert_eq!((screen.lines[0].as_str(), ended.recv()), ("no", Ok(())));
         // A program that ignores the hang-up.
         let (login, ended, _folder) = start("trap '' HUP; echo ready; while :; do sleep 1; done");
         wait(&login, |screen| screen.lines[0] == "ready");
         login.stop();
-        assert_eq!(ended.recv(), Ok(false));
+        assert_eq!(ended.recv(), Ok(()));
         assert!(login.screen(0, Duration::ZERO).ended.unwrap().contains("SIGKILL"));
     }
 

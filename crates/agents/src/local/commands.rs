@@ -17,7 +17,7 @@ use openagents_core::{
     agent_ids::CUSTOM_PREFIX,
 };
 use parking_lot::Mutex;
-use std::{path::PathBuf, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 impl Inner {
     pub(super) fn command(self: &Arc<Self>, command: AgentCommand) -> Result<(), AgentsError> {
@@ -93,16 +93,15 @@ impl Inner {
         let command = command.ok_or_else(|| {
             AgentsError::Refused(format!("there is no program to log in to {agent} with; install it first"))
         })?;
-        let folder = environment.get("HOME").map(PathBuf::from).filter(|home| home.is_dir());
         let (inner, id) = (self.clone(), agent.to_owned());
-        let on_end = move |succeeded| {
-            if succeeded {
-                inner.change(|table| table.restart(&id));
-            }
+        // Also after a failure: some programs are ended by the user once the login is done.
+        let on_end = move || {
+            inner.change(|table| table.restart(&id));
             inner.check_one(id);
         };
-        let login =
-            Login::start(&command, &environment, &folder.unwrap_or_else(|| PathBuf::from("/")), on_end);
+        // An empty folder: some programs first ask whether to trust the one that they start in.
+        let folder = self.packages.login_folder().map_err(|error| AgentsError::Refused(error.to_string()))?;
+        let login = Login::start(&command, &environment, &folder, on_end);
         let login =
             login.map_err(|error| AgentsError::Refused(format!("`{command}` does not start: {error}")))?;
         self.table.lock().logins.insert(agent.to_owned(), login);

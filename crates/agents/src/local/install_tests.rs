@@ -131,6 +131,8 @@ fn agents(folder: &Path, package: &str) -> LocalAgents {
             variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect::<Environment>(),
         )
     });
+    agents.inner.check_all(Depth::Version);
+    settled(&agents);
     update_list(&agents);
     agents
 }

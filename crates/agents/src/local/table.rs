@@ -215,7 +215,8 @@ impl Table {
                 Some(diagnosis) => diagnosis.card.clone(),
                 None => entry.subject.card(),
             };
-            if let Some(known) = entry.subject.known() {
+            // Before the first check it is not known what is installed.
+            if let (Some(known), Some(_)) = (entry.subject.known(), &entry.diagnosis) {
                 card.package = self.installations.package(known, card.package.take());
             }
             card

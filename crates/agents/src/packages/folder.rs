@@ -55,6 +55,13 @@ impl Packages {
         Self { folder }
     }
 
+    /// An empty folder in which programs for a login run.
+    pub(crate) fn login_folder(&self) -> Result<PathBuf, InstallError> {
+        let folder = self.folder.join("login");
+        create_folder(&folder).map_err(|error| InstallError::Disk(folder.clone(), error))?;
+        Ok(folder)
+    }
+
     pub(crate) fn saved_list(&self) -> Option<Vec<u8>> {
         read(&self.folder.join("registry.json"))
     }

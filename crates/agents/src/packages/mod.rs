@@ -8,6 +8,7 @@
 //! agents/<agent>/lock              held during an installation
 //! agents/<agent>/installed.json    the version in use and the one before it
 //! agents/<agent>/<version>/        package.json, package-lock.json, node_modules
+//! agents/login/                    empty: programs for a login run there
 //! agents/<agent>/.new-*            an installation that has not ended; removed by the next one
 //! ```
 //!
