@@ -1,72 +1,15 @@
 //! Installs, updates and removes agents in the background.
 
-use super::table::Inner;
+use super::{installations::Running, table::Inner};
 use crate::{
     known::{KNOWN, KnownAgent},
-    packages::{InstallError, List, Npm, Packages, REGISTRY, Release, Wanted},
-    version::parse_version,
+    packages::{InstallError, List, Npm, REGISTRY, Release, Wanted},
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentCard, AgentPackage, AgentsError, InstallProgress, PackageList, PackageOffer},
+    agent::{AgentCard, AgentsError, InstallProgress, PackageOffer},
 };
-use std::{collections::BTreeMap, path::Path, sync::Arc, thread};
-
-/// What is on offer and what is being installed.
-#[derive(Debug, Default)]
-pub(super) struct Installations {
-    list: List,
-    fetching: bool,
-    /// Why the last fetch of the list failed.
-    problem: Option<String>,
-    /// By agent.
-    running: BTreeMap<String, Running>,
-    /// Why the last installation failed, by agent.
-    problems: BTreeMap<String, String>,
-}
-
-#[derive(Debug)]
-struct Running {
-    progress: InstallProgress,
-    cancel: CancellationToken,
-}
-
-impl Installations {
-    pub(super) fn load(packages: &Packages) -> Self {
-        Self { list: List::load(packages.saved_list().as_deref()), ..Self::default() }
-    }
-
-    pub(super) fn list(&self) -> PackageList {
-        let (date, fetching, problem) = (self.list.date.clone(), self.fetching, self.problem.clone());
-        PackageList { date, fetching, problem }
-    }
-
-    /// The package of an agent. `found` says what is installed.
-    pub(super) fn package(&self, known: &KnownAgent, found: Option<AgentPackage>) -> Option<AgentPackage> {
-        let (registry, bytes) = known.package()?;
-        let package = found.unwrap_or_default();
-        let is_newer = |offer: &PackageOffer| match &package.installed {
-            Some(installed) => parse_version(&offer.version) > parse_version(installed),
-            None => true,
-        };
-        Some(AgentPackage {
-            offer: self.list.offer(registry, bytes).filter(is_newer),
-            progress: self.running.get(known.id).map(|running| running.progress.clone()),
-            problem: self.problems.get(known.id).cloned(),
-            ..package
-        })
-    }
-
-    pub(super) fn stop(&self, agent: &str) {
-        if let Some(running) = self.running.get(agent) {
-            running.cancel.cancel();
-        }
-    }
-
-    pub(super) fn stop_all(&self) {
-        self.running.values().for_each(|running| running.cancel.cancel());
-    }
-}
+use std::{path::Path, sync::Arc, thread};
 
 impl Inner {
     /// Starts an installation. Fails if the user saw another package than the one on offer.

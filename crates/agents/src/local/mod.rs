@@ -7,6 +7,7 @@ mod commands;
 mod install;
 #[cfg(test)]
 mod install_tests;
+mod installations;
 mod listed;
 mod table;
 #[cfg(test)]
@@ -19,7 +20,7 @@ use crate::{
     packages::Packages,
     shell::{self, Found},
 };
-use install::Installations;
+use installations::Installations;
 use listed::Listed;
 use openagents_core::{
     CancellationToken,

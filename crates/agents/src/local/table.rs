@@ -6,7 +6,7 @@ use crate::{
     doctor::{Diagnosis, Reach, Subject, login_remedy},
     known::KNOWN,
     limits::SHUTDOWN,
-    local::install::Installations,
+    local::installations::Installations,
     login::{Login, LoginCommand},
     packages::Packages,
     shell::{Environment, Found},

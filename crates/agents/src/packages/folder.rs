@@ -1,6 +1,6 @@
 //! The folder of installed packages.
 
-use super::npm::InstallError;
+use super::error::InstallError;
 use openagents_core::folders::create_folder;
 use serde::{Deserialize, Serialize};
 use std::{

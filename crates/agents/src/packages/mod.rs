@@ -15,12 +15,14 @@
 //! A version is prepared in a folder of its own and becomes the one in use with the write of `installed.json`, so an
 //! interrupted installation leaves nothing that could be started. No package runs a script during the installation.
 
+mod error;
 mod folder;
 mod list;
 mod npm;
 
+pub(crate) use error::InstallError;
 pub(crate) use folder::{Installed, Packages, Release};
 pub(crate) use list::{List, REGISTRY};
 #[cfg(test)]
 pub(crate) use npm::NODE;
-pub(crate) use npm::{InstallError, Npm, Wanted};
+pub(crate) use npm::{Npm, Wanted};

@@ -1,6 +1,9 @@
 //! `openagents agents install`, `uninstall`, `roll-back` and `updates`.
 
-use super::{POLL, follow, table};
+use super::{
+    check::{POLL, follow},
+    table,
+};
 use crate::{endpoint::Endpoint, output};
 use anyhow::{Context, bail};
 use openagents_core::agent::{AgentCard, AgentCommand, AgentPackage, PackageOffer};

@@ -2,23 +2,18 @@
 //!
 //! Commands go to the bridge, so that every client sees the result.
 
+mod check;
 mod install;
 mod mcp;
 mod table;
 
 use crate::{args, endpoint::Endpoint, output};
 use anyhow::Context;
+use check::follow;
 use mcp::McpCommand;
 use openagents_core::agent::{AgentCommand, AgentsSnapshot, CustomAgent, CustomKind};
-use openagents_wire::methods;
 use serde::Serialize;
-use std::{path::Path, process::ExitCode, time::Duration};
-
-/// Polling interval of a check.
-const POLL: Duration = Duration::from_millis(100);
-
-/// Maximum wait for a check; each of its steps has its own timeout of seconds.
-const GIVE_UP: Duration = Duration::from_secs(180);
+use std::{path::Path, process::ExitCode};
 
 /// `openagents doctor`.
 pub(crate) fn run(arguments: &args::Doctor) -> anyhow::Result<ExitCode> {
@@ -81,29 +76,6 @@ fn show(snapshot: Option<AgentsSnapshot>, json: bool) -> anyhow::Result<ExitCode
         table::print(&snapshot, None)?
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Waits for the end of a check; `None` after Ctrl-C.
-fn follow(endpoint: &mut Endpoint) -> anyhow::Result<Option<AgentsSnapshot>> {
-    let mut signals = endpoint.signals()?;
-    let wheel = output::spinner();
-    wheel.set_message("Checking agents…");
-    let mut waited = Duration::ZERO;
-    let ended = loop {
-        let snapshot = endpoint.list::<methods::AgentsList>()?;
-        if !snapshot.checking {
-            break Some(snapshot);
-        }
-        if waited > GIVE_UP {
-            anyhow::bail!("the check did not end within {} s; try again", GIVE_UP.as_secs());
-        }
-        if endpoint.wait(&mut signals, POLL) {
-            break None;
-        }
-        waited += POLL;
-    };
-    wheel.finish_and_clear();
-    Ok(ended)
 }
 
 /// Reads the arguments; their values are validated by the agent settings.
