@@ -4,1422 +4,1791 @@ import type { SessionConfigOption, SessionInfo, SessionUpdate } from '@agentclie
 export type { SessionConfigOption, SessionInfo, SessionUpdate };
 
 /** What this connection may do. */
-export type Access = { scope: Scope, 
-/** The paired device; `null` for the user at the computer itself. */
-device: DeviceName | null, };
+export type Access = {
+  scope: Scope;
+  /** The paired device; `null` for the user at the computer itself. */
+  device: DeviceName | null;
+};
 
 /** Activity of a model or an agent. Shown live, never stored. */
-export type Activity = { "state": "waiting" } | { "state": "silent", seconds: number, } | { "state": "loading", progress: number, } | { "state": "reading_prompt", progress: number, } | { "state": "generating", tokens: number, tokensPerSecond: number, };
+export type Activity =
+  | { state: 'waiting' }
+  | { state: 'silent'; seconds: number }
+  | { state: 'loading'; progress: number }
+  | { state: 'reading_prompt'; progress: number }
+  | { state: 'generating'; tokens: number; tokensPerSecond: number };
 
 /** Params of `_openagents/activity`. */
-export type ActivityParams = { sessionId: string, 
-/** `null` when the model is idle. */
-activity: Activity | null, };
+export type ActivityParams = {
+  sessionId: string;
+  /** `null` when the model is idle. */
+  activity: Activity | null;
+};
 
-export type AgentCard = { 
-/** `codex`, `claude-code`, `gemini`, …, `custom:<id>`. */
-id: string, 
-/** `Claude Code`. */
-name: string, 
-/** Prompts can be sent to it. */
-usable: boolean, 
-/** Prompts do not leave this machine. */
-local: boolean, 
-/** Added by the user. */
-custom: boolean, 
-/** No known setting makes it ask before it acts. */
-decidesWhatItAsks: boolean, 
-/** Current transport: `acp` or `openai`; absent if prompts cannot reach it. */
-transport: string | null, program: string | null, 
-/** Version reported by the program. */
-version: string | null, 
-/** The program or package that speaks ACP for it, and its version, if installed. */
-adapter: string | null, 
-/** Capabilities from its `initialize` result: `session/load`, `image`, … */
-supports: Array<string>, 
-/** Name and version from its `initialize` result. */
-introducesItself: string | null, 
-/** The problem, one sentence. */
-problem: string | null, 
-/** The remedy, one sentence; contains a command if there is one. */
-remedy: string | null, 
-/** Absent for agents that come from elsewhere. */
-package: AgentPackage | null, 
-/** The agent says that it is not logged in. */
-loggedOut: boolean, 
-/** [`AgentCommand::LogIn`] works for it. */
-canLogIn: boolean, };
+export type AgentCard = {
+  /** `codex`, `claude-code`, `gemini`, …, `custom:<id>`. */
+  id: string;
+  /** `Claude Code`. */
+  name: string;
+  /** Prompts can be sent to it. */
+  usable: boolean;
+  /** Prompts do not leave this machine. */
+  local: boolean;
+  /** Added by the user. */
+  custom: boolean;
+  /** No known setting makes it ask before it acts. */
+  decidesWhatItAsks: boolean;
+  /** Current transport: `acp` or `openai`; absent if prompts cannot reach it. */
+  transport: string | null;
+  program: string | null;
+  /** Version reported by the program. */
+  version: string | null;
+  /** The program or package that speaks ACP for it, and its version, if installed. */
+  adapter: string | null;
+  /** Capabilities from its `initialize` result: `session/load`, `image`, … */
+  supports: Array<string>;
+  /** Name and version from its `initialize` result. */
+  introducesItself: string | null;
+  /** The problem, one sentence. */
+  problem: string | null;
+  /** The remedy, one sentence; contains a command if there is one. */
+  remedy: string | null;
+  /** Absent for agents that come from elsewhere. */
+  package: AgentPackage | null;
+  /** The agent says that it is not logged in. */
+  loggedOut: boolean;
+  /** [`AgentCommand::LogIn`] works for it. */
+  canLogIn: boolean;
+};
 
-export type AgentCommand = "check" | { "add": { agent: CustomAgent, } } | { "remove": { id: string, } } | { "configure": { settings: AgentSettingsChange, } } | { "install": { 
-/** The agent's id. */
-id: string, 
-/** [`PackageOffer::package`], as the user saw it. Refused if another one is offered by now. */
-package: string, } } | { "stop_install": { id: string, } } | { "roll_back": { id: string, } } | { "uninstall": { id: string, } } | "check_for_updates" | { "log_in": { id: string, } } | { "login_type": { id: string, 
-/** Characters, and keys as a terminal sends them. */
-text: string, } } | { "stop_login": { id: string, } };
+export type AgentCommand =
+  | 'check'
+  | { add: { agent: CustomAgent } }
+  | { remove: { id: string } }
+  | { configure: { settings: AgentSettingsChange } }
+  | {
+      install: {
+        /** The agent's id. */
+        id: string;
+        /** [`PackageOffer::package`], as the user saw it. Refused if another one is offered by now. */
+        package: string;
+      };
+    }
+  | { stop_install: { id: string } }
+  | { roll_back: { id: string } }
+  | { uninstall: { id: string } }
+  | 'check_for_updates'
+  | { log_in: { id: string } }
+  | {
+      login_type: {
+        id: string;
+        /** Characters, and keys as a terminal sends them. */
+        text: string;
+      };
+    }
+  | { stop_login: { id: string } };
 
-export type AgentFile = { 
-/** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
- * escaped, here and in `says`. */
-path: string, 
-/** The most dangerous of its effects. */
-risk: Risk, 
-/** Its purpose: `hooks, MCP servers`. */
-does: string, 
-/** The names of the programs that load it. Empty if any program may. */
-agents: Array<string>, 
-/** Its settings, one line each, the most dangerous first: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
- * and 64 KiB for all files. */
-says: Array<string>, 
-/** SHA-256 of the parts that need a new answer when they change, in hex. Absent if there are none. */
-digest?: string, 
-/** It is new or has changed since the folder was trusted. */
-changed?: boolean, };
+export type AgentFile = {
+  /** Relative to the folder, with `/`: `.claude/settings.json`, `../.mcp.json`. Control and format characters are
+   * escaped, here and in `says`. */
+  path: string;
+  /** The most dangerous of its effects. */
+  risk: Risk;
+  /** Its purpose: `hooks, MCP servers`. */
+  does: string;
+  /** The names of the programs that load it. Empty if any program may. */
+  agents: Array<string>;
+  /** Its settings, one line each, the most dangerous first: `hooks.Stop.hooks.command: ./check.sh`. At most 1,000 lines
+   * and 64 KiB for all files. */
+  says: Array<string>;
+  /** SHA-256 of the parts that need a new answer when they change, in hex. Absent if there are none. */
+  digest?: string;
+  /** It is new or has changed since the folder was trusted. */
+  changed?: boolean;
+};
 
 /** The agent settings in a folder. */
-export type AgentFiles = { 
-/** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
-files: Array<AgentFile>, 
-/** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
-complete: boolean, };
+export type AgentFiles = {
+  /** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
+  files: Array<AgentFile>;
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
+  complete: boolean;
+};
 
 /** The options that an agent is expected to offer in a new session. */
-export type AgentOptions = { 
-/** As in `session/new`. Empty if the agent was never started here. */
-configOptions: SessionConfigOption[], };
+export type AgentOptions = {
+  /** As in `session/new`. Empty if the agent was never started here. */
+  configOptions: SessionConfigOption[];
+};
 
 /** Params of `_openagents/agents/options`. */
-export type AgentOptionsQuery = { 
-/** Id of the agent. */
-agent: string, 
-/** The workspace. */
-cwd: string, };
+export type AgentOptionsQuery = {
+  /** Id of the agent. */
+  agent: string;
+  /** The workspace. */
+  cwd: string;
+};
 
 /** The npm package of an agent, which can be installed into our data folder. */
-export type AgentPackage = { 
-/** The package to install; absent if this version or a newer one is installed. */
-offer: PackageOffer | null, 
-/** The version in use. */
-installed: string | null, 
-/** The version installed before it, which is still there. */
-previous: string | null, 
-/** Present during an installation. */
-progress: InstallProgress | null, 
-/** Why the last installation failed, one sentence, and what to do. */
-problem: string | null, };
+export type AgentPackage = {
+  /** The package to install; absent if this version or a newer one is installed. */
+  offer: PackageOffer | null;
+  /** The version in use. */
+  installed: string | null;
+  /** The version installed before it, which is still there. */
+  previous: string | null;
+  /** Present during an installation. */
+  progress: InstallProgress | null;
+  /** Why the last installation failed, one sentence, and what to do. */
+  problem: string | null;
+};
 
-export type AgentSettings = { 
-/** "Let OpenAgents choose": prompts in `default_mode` are routed. */
-choose: boolean, 
-/** Agents and models off this machine may start without asking. Off by default. */
-allowExternalLlms: boolean, 
-/** "Always in this folder": the id of the agent for work in a workspace, by the workspace's path. */
-workspaceAgents: { [key in string]: string }, 
-/** Agents that the user added. */
-custom: Array<CustomAgent>, 
-/** Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway. */
-unasked: { [key in string]: Array<string> }, };
+export type AgentSettings = {
+  /** "Let OpenAgents choose": prompts in `default_mode` are routed. */
+  choose: boolean;
+  /** Agents and models off this machine may start without asking. Off by default. */
+  allowExternalLlms: boolean;
+  /** "Always in this folder": the id of the agent for work in a workspace, by the workspace's path. */
+  workspaceAgents: { [key in string]: string };
+  /** Agents that the user added. */
+  custom: Array<CustomAgent>;
+  /** Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway. */
+  unasked: { [key in string]: Array<string> };
+};
 
 /** A change of some [`AgentSettings`]; absent fields stay unchanged. */
-export type AgentSettingsChange = { choose?: boolean, allowExternalLlms?: boolean, workspaceAgent?: WorkspaceAgent, 
-/** Added to [`AgentSettings::unasked`]. */
-unasked: Array<UnaskedAgent>, };
+export type AgentSettingsChange = {
+  choose?: boolean;
+  allowExternalLlms?: boolean;
+  workspaceAgent?: WorkspaceAgent;
+  /** Added to [`AgentSettings::unasked`]. */
+  unasked: Array<UnaskedAgent>;
+};
 
-export type AgentsSnapshot = { 
-/** Codex, Claude Code, the other known agents by name, then the added ones. */
-agents: Array<AgentCard>, 
-/** The settings. Values of variables and headers are replaced by `…`; sending `…` back leaves them unchanged. */
-settings: AgentSettings, 
-/** The `PATH` of the user's login shell, which is searched for agents. */
-path: string, 
-/** Why the login shell's `PATH` is unknown; `path` is then only that of this process. */
-shell: ShellProblem | null, checking: boolean, 
-/** When the last check ended, in milliseconds since the epoch. */
-checkedAt: number | null, packages: PackageList, };
+export type AgentsSnapshot = {
+  /** Codex, Claude Code, the other known agents by name, then the added ones. */
+  agents: Array<AgentCard>;
+  /** The settings. Values of variables and headers are replaced by `…`; sending `…` back leaves them unchanged. */
+  settings: AgentSettings;
+  /** The `PATH` of the user's login shell, which is searched for agents. */
+  path: string;
+  /** Why the login shell's `PATH` is unknown; `path` is then only that of this process. */
+  shell: ShellProblem | null;
+  checking: boolean;
+  /** When the last check ended, in milliseconds since the epoch. */
+  checkedAt: number | null;
+  packages: PackageList;
+};
 
-export type AllowedApp = { address: string, 
-/** When it was allowed. */
-allowedAt: number, 
-/** When it has to ask again. */
-until: number, };
+export type AllowedApp = {
+  address: string;
+  /** When it was allowed. */
+  allowedAt: number;
+  /** When it has to ask again. */
+  until: number;
+};
 
 /** Params of `_openagents/approvals/answer`. */
-export type AnswerApproval = { sessionId: string, approvalId: string, optionId: string, 
-/** A message to the agent, sent with a denial. */
-message?: string, 
-/** The answers to a form, if the option does not deny. */
-content?: Record<string, unknown> | undefined, };
+export type AnswerApproval = {
+  sessionId: string;
+  approvalId: string;
+  optionId: string;
+  /** A message to the agent, sent with a denial. */
+  message?: string;
+  /** The answers to a form, if the option does not deny. */
+  content?: Record<string, unknown> | undefined;
+};
 
 /** An approval as it is stored and shown. */
-export type Approval = { 
-/** UUID. */
-id: string, 
-/** Its subject. Set by us, never by an agent. */
-subject?: ApprovalSubject, callId: string, agent: string, title: string, rawInput?: unknown, 
-/** SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes. */
-hash: string, command?: ApprovalCommand, options: Array<ApprovalOption>, 
-/** Time of the request, in milliseconds since the epoch. */
-askedAt: number, 
-/** The raw input was truncated; the hash covers all of it. */
-rawInputCut?: boolean, 
-/** Part of the changes in question is not shown: the approval can only be denied. */
-cut?: boolean, 
-/** Answered after the agent stopped waiting; the answer counts once, if the same request comes again. */
-unheard?: boolean, 
-/** The agent was resumed after the approval was withdrawn. */
-resumed?: boolean, } & ({ "state": "pending" } | { "state": "answered", 
-/** [`ApprovalOption::id`]. */
-optionId: string, 
-/** Name of the client. */
-by: string, 
-/** Time of the answer, in milliseconds since the epoch. */
-at: number, 
-/** Message to the agent, sent with a denial. */
-message?: string, 
-/** The answers to a form. */
-content?: Record<string, unknown> | undefined, } | { "state": "expired" } | { "state": "withdrawn" });
+export type Approval = {
+  /** UUID. */
+  id: string;
+  /** Its subject. Set by us, never by an agent. */
+  subject?: ApprovalSubject;
+  callId: string;
+  agent: string;
+  title: string;
+  rawInput?: unknown;
+  /** SHA-256 of agent, title, raw input and command in hex; equal requests have equal hashes. */
+  hash: string;
+  command?: ApprovalCommand;
+  options: Array<ApprovalOption>;
+  /** Time of the request, in milliseconds since the epoch. */
+  askedAt: number;
+  /** The raw input was truncated; the hash covers all of it. */
+  rawInputCut?: boolean;
+  /** Part of the changes in question is not shown: the approval can only be denied. */
+  cut?: boolean;
+  /** Answered after the agent stopped waiting; the answer counts once, if the same request comes again. */
+  unheard?: boolean;
+  /** The agent was resumed after the approval was withdrawn. */
+  resumed?: boolean;
+} & (
+  | { state: 'pending' }
+  | {
+      state: 'answered';
+      /** [`ApprovalOption::id`]. */
+      optionId: string;
+      /** Name of the client. */
+      by: string;
+      /** Time of the answer, in milliseconds since the epoch. */
+      at: number;
+      /** Message to the agent, sent with a denial. */
+      message?: string;
+      /** The answers to a form. */
+      content?: Record<string, unknown> | undefined;
+    }
+  | { state: 'expired' }
+  | { state: 'withdrawn' }
+);
 
 /** A command that an agent wants to run. */
-export type ApprovalCommand = { 
-/** The text for the user: a command line that bash parses into exactly the arguments that run, or the agent's own
- * words with invisible characters escaped. At most [`SHOWN_COMMAND`] bytes. */
-text: string, 
-/** Bytes of the text that are not shown. */
-omitted?: number, 
-/** The text is what the agent asks in addition to file changes, which are shown as diffs or in the raw input. */
-besideChanges?: boolean, } & Partial<FrozenCommand>;
+export type ApprovalCommand = {
+  /** The text for the user: a command line that bash parses into exactly the arguments that run, or the agent's own
+   * words with invisible characters escaped. At most [`SHOWN_COMMAND`] bytes. */
+  text: string;
+  /** Bytes of the text that are not shown. */
+  omitted?: number;
+  /** The text is what the agent asks in addition to file changes, which are shown as diffs or in the raw input. */
+  besideChanges?: boolean;
+} & Partial<FrozenCommand>;
 
-export type ApprovalOption = { 
-/** The agent's own id. Its meaning depends on the agent: use the kind. */
-id: string, 
-/** Label of the button. */
-name: string, 
-/** Its meaning. */
-kind: OptionKind, };
+export type ApprovalOption = {
+  /** The agent's own id. Its meaning depends on the agent: use the kind. */
+  id: string;
+  /** Label of the button. */
+  name: string;
+  /** Its meaning. */
+  kind: OptionKind;
+};
 
-export type ApprovalSubject = "action" | "trust" | "question";
+export type ApprovalSubject = 'action' | 'trust' | 'question';
 
 /** Params of `_openagents/approvals/ask_before_edits`. */
-export type AskBeforeEdits = { sessionId: string, 
-/** Id of the agent. */
-agent: string, };
+export type AskBeforeEdits = {
+  sessionId: string;
+  /** Id of the agent. */
+  agent: string;
+};
 
 /** What an agent asks the user before it acts, with a value of an option. */
-export type Asking = "plan" | "ask" | "edits" | "auto" | "bypass";
+export type Asking = 'plan' | 'ask' | 'edits' | 'auto' | 'bypass';
 
 /** Params of `_openagents/attach`. */
-export type AttachParams = { sessionId: string, 
-/** The number of the last update that the client has. */
-since?: number, 
-/** Whether a long log may be sent folded, as a snapshot. Default: yes. */
-snapshot?: boolean, };
+export type AttachParams = {
+  sessionId: string;
+  /** The number of the last update that the client has. */
+  since?: number;
+  /** Whether a long log may be sent folded, as a snapshot. Default: yes. */
+  snapshot?: boolean;
+};
 
 /** The state of a session when it is attached; its updates follow. */
-export type AttachResult = { sessionId: string, 
-/** The number of its newest update. */
-seq: number, running: boolean, 
-/** What answers prompts: an agent's id, or `default_mode`. */
-mode: string, title: string | null, approvals: Array<Approval>, 
-/** Prompts that wait for the running turn. */
-queue: Array<QueuedPrompt>, 
-/** The log is sent folded: a snapshot for all updates up to `seq` replaces what the client has. */
-snapshot: SnapshotMark | null, };
+export type AttachResult = {
+  sessionId: string;
+  /** The number of its newest update. */
+  seq: number;
+  running: boolean;
+  /** What answers prompts: an agent's id, or `default_mode`. */
+  mode: string;
+  title: string | null;
+  approvals: Array<Approval>;
+  /** Prompts that wait for the running turn. */
+  queue: Array<QueuedPrompt>;
+  /** The log is sent folded: a snapshot for all updates up to `seq` replaces what the client has. */
+  snapshot: SnapshotMark | null;
+};
 
 /** Entries of the audit log, newest first. */
-export type AuditPage = { entries: Array<RemoteAction>, };
+export type AuditPage = { entries: Array<RemoteAction> };
 
 /** Params of `_openagents/devices/audit`. */
-export type AuditQuery = { 
-/** At most this many entries. */
-limit?: number, 
-/** Only entries with an id below this one. */
-before?: number, };
+export type AuditQuery = {
+  /** At most this many entries. */
+  limit?: number;
+  /** Only entries with an id below this one. */
+  before?: number;
+};
 
 /** Metadata of the client's capabilities in `initialize`. */
-export type ClientMeta = { 
-/** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
- * `session/request_permission`. */
-approvals?: boolean, 
-/** Over HTTP, the client reads the updates of all sessions from the stream of the connection. */
-oneStream?: boolean, };
+export type ClientMeta = {
+  /** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
+   * `session/request_permission`. */
+  approvals?: boolean;
+  /** Over HTTP, the client reads the updates of all sessions from the stream of the connection. */
+  oneStream?: boolean;
+};
 
 /** The folders of the code, without tests and examples, and the imports between them. */
-export type CodeMap = { 
-/** Each is followed by its children. */
-nodes: Array<MapNode>, 
-/** Between nodes with the same parent, most imports first. */
-edges: Array<MapEdge>, 
-/** Number of smaller files and folders that are not shown. */
-omitted: number, };
+export type CodeMap = {
+  /** Each is followed by its children. */
+  nodes: Array<MapNode>;
+  /** Between nodes with the same parent, most imports first. */
+  edges: Array<MapEdge>;
+  /** Number of smaller files and folders that are not shown. */
+  omitted: number;
+};
 
 /** Metadata of the answer to `initialize`. */
-export type ConnectionMeta = { 
-/** Identifies this client's own prompts in the log. */
-connection: string, 
-/** The folder in which the bridge was started. */
-root: string | null, computer: string, scope: Scope, 
-/** The paired device; `null` for the user at the computer itself. */
-device: DeviceName | null, };
+export type ConnectionMeta = {
+  /** Identifies this client's own prompts in the log. */
+  connection: string;
+  /** The folder in which the bridge was started. */
+  root: string | null;
+  computer: string;
+  scope: Scope;
+  /** The paired device; `null` for the user at the computer itself. */
+  device: DeviceName | null;
+};
 
-export type ContentDigest = { 
-/** Canonical and absolute. */
-path: string, 
-/** SHA-256 in hex. */
-sha256: string, };
+export type ContentDigest = {
+  /** Canonical and absolute. */
+  path: string;
+  /** SHA-256 in hex. */
+  sha256: string;
+};
 
 /** An agent added by the user; its mode is `custom:<id>`. */
-export type CustomAgent = { 
-/** 1 to 64 of `a-z 0-9 - _ .`. */
-id: string, 
-/** Display name; defaults to the id. */
-name: string | null, } & ({ "kind": "acp", 
-/** A name that is looked up in `PATH`, or an absolute path. */
-command: string, 
-/** Its arguments. */
-args: Array<string>, 
-/** Variables added to its environment. */
-env: { [key in string]: string }, 
-/** Working directory; defaults to the workspace. */
-cwd: string | null, } | { "kind": "openai", 
-/** `http://127.0.0.1:8080/v1`. */
-baseUrl: string, 
-/** Name of the model on the server. */
-model: string, 
-/** The environment variable that holds the key; the key itself is never stored here. */
-keyVariable: string | null, 
-/** Headers added to every request. No secrets. */
-headers: { [key in string]: string }, });
+export type CustomAgent = {
+  /** 1 to 64 of `a-z 0-9 - _ .`. */
+  id: string;
+  /** Display name; defaults to the id. */
+  name: string | null;
+} & (
+  | {
+      kind: 'acp';
+      /** A name that is looked up in `PATH`, or an absolute path. */
+      command: string;
+      /** Its arguments. */
+      args: Array<string>;
+      /** Variables added to its environment. */
+      env: { [key in string]: string };
+      /** Working directory; defaults to the workspace. */
+      cwd: string | null;
+    }
+  | {
+      kind: 'openai';
+      /** `http://127.0.0.1:8080/v1`. */
+      baseUrl: string;
+      /** Name of the model on the server. */
+      model: string;
+      /** The environment variable that holds the key; the key itself is never stored here. */
+      keyVariable: string | null;
+      /** Headers added to every request. No secrets. */
+      headers: { [key in string]: string };
+    }
+);
 
 /** The target of a prompt, with the reason. */
-export type Decision = { target: Target, 
-/** Action of OpenAgents itself; absent if the target answers immediately. */
-inline?: Inline, 
-/** One sentence for the user: `Code is written by the local model.` */
-reason: string, 
-/** The preferred target, if it was unavailable. */
-insteadOf?: Target, };
+export type Decision = {
+  target: Target;
+  /** Action of OpenAgents itself; absent if the target answers immediately. */
+  inline?: Inline;
+  /** One sentence for the user: `Code is written by the local model.` */
+  reason: string;
+  /** The preferred target, if it was unavailable. */
+  insteadOf?: Target;
+};
 
 /** The last routing decisions. */
-export type Decisions = { 
-/** Newest first. */
-decisions: Array<PastDecision>, };
+export type Decisions = {
+  /** Newest first. */
+  decisions: Array<PastDecision>;
+};
 
 /** Params of `_openagents/delegate`. */
-export type DelegateParams = { sessionId: string, 
-/** Arguments of the tool `delegate.run`. */
-arguments: unknown, };
+export type DelegateParams = {
+  sessionId: string;
+  /** Arguments of the tool `delegate.run`. */
+  arguments: unknown;
+};
 
-export type DelegateResult = { 
-/** The call that reports on it. */
-toolCallId: string, };
+export type DelegateResult = {
+  /** The call that reports on it. */
+  toolCallId: string;
+};
 
-export type Device = { 
-/** UUID. */
-id: string, 
-/** The name that the user gave it. */
-name: string, scope: Scope, 
-/** When it was paired. */
-createdAt: number, 
-/** When it was last connected. */
-lastSeen: number | null, 
-/** The last address. */
-address: string | null, connections: number, };
+export type Device = {
+  /** UUID. */
+  id: string;
+  /** The name that the user gave it. */
+  name: string;
+  scope: Scope;
+  /** When it was paired. */
+  createdAt: number;
+  /** When it was last connected. */
+  lastSeen: number | null;
+  /** The last address. */
+  address: string | null;
+  connections: number;
+};
 
 /** A command on devices. Its name is the last segment of the method, its fields are the params. */
-export type DeviceCommand = "pair" | "stop_pairing" | { "allow": { requestId: string, scope?: Scope, name?: string, } } | { "decline": { requestId: string, } } | { "rename": { id: string, name: string, } } | { "scope": { id: string, scope: Scope, } } | { "revoke": Revoked } | { "network": NetworkChange };
+export type DeviceCommand =
+  | 'pair'
+  | 'stop_pairing'
+  | { allow: { requestId: string; scope?: Scope; name?: string } }
+  | { decline: { requestId: string } }
+  | { rename: { id: string; name: string } }
+  | { scope: { id: string; scope: Scope } }
+  | { revoke: Revoked }
+  | { network: NetworkChange };
 
-export type DeviceName = { 
-/** UUID. */
-id: string, 
-/** The name that the user gave it. */
-name: string, };
+export type DeviceName = {
+  /** UUID. */
+  id: string;
+  /** The name that the user gave it. */
+  name: string;
+};
 
-export type DeviceRequest = { 
-/** Names it in `devices/allow` and `devices/decline`. */
-id: string, 
-/** `pair` for a phone or browser, `ios` for the iOS app. */
-kind: 'pair' | 'ios', 
-/** The name that the device gives itself; may be empty. */
-name: string, 
-/** Where it connects from. */
-address: string, 
-/** Also shown on the device: `482 913`. `null` for the iOS app. */
-compare: string | null, 
-/** When it asked. */
-askedAt: number, expiresAt: number, 
-/** The session that the iOS app asks for. */
-sessionId: string | null, };
+export type DeviceRequest = {
+  /** Names it in `devices/allow` and `devices/decline`. */
+  id: string;
+  /** `pair` for a phone or browser, `ios` for the iOS app. */
+  kind: 'pair' | 'ios';
+  /** The name that the device gives itself; may be empty. */
+  name: string;
+  /** Where it connects from. */
+  address: string;
+  /** Also shown on the device: `482 913`. `null` for the iOS app. */
+  compare: string | null;
+  /** When it asked. */
+  askedAt: number;
+  expiresAt: number;
+  /** The session that the iOS app asks for. */
+  sessionId: string | null;
+};
 
 /** Devices, requests for access and the network. */
-export type DevicesSnapshot = { devices: Array<Device>, 
-/** Requests that wait for an answer. */
-requests: Array<DeviceRequest>, 
-/** The pairing code that is currently valid. */
-pairing: Pairing | null, apps: Array<AllowedApp>, 
-/** The network switches and the open ports. */
-network: NetworkState, };
+export type DevicesSnapshot = {
+  devices: Array<Device>;
+  /** Requests that wait for an answer. */
+  requests: Array<DeviceRequest>;
+  /** The pairing code that is currently valid. */
+  pairing: Pairing | null;
+  apps: Array<AllowedApp>;
+  /** The network switches and the open ports. */
+  network: NetworkState;
+};
 
 /** Information shown before a download. */
-export type DownloadOffer = { source: string, 
-/** `Apache-2.0`. */
-licence: string, licenceUrl: string, licenceAccepted: boolean, };
+export type DownloadOffer = {
+  source: string;
+  /** `Apache-2.0`. */
+  licence: string;
+  licenceUrl: string;
+  licenceAccepted: boolean;
+};
 
 /** `_meta.openagents` of a `session_info_update` without a title. */
-export type EditsMeta = { 
-/** Id of the agent. */
-agent: string, 
-/** Until its turn ends, the agent need not ask before it edits files in the workspace. */
-editsAllowed: boolean, };
+export type EditsMeta = {
+  /** Id of the agent. */
+  agent: string;
+  /** Until its turn ends, the agent need not ask before it edits files in the workspace. */
+  editsAllowed: boolean;
+};
 
 /** No members. */
 export type Empty = Record<symbol, never>;
 
 /** Metadata of the answer to `session/prompt`. */
-export type EndMeta = { 
-/** `complete`, `failed` or `cancelled`: ACP has no stop reason for a turn that failed. */
-state: string, };
+export type EndMeta = {
+  /** `complete`, `failed` or `cancelled`: ACP has no stop reason for a turn that failed. */
+  state: string;
+};
 
-export type EntryMeta = { 
-/** Id of the op, which is also the id of its call. */
-opId: string, opHash: number, 
-/** Name of its tool; empty in the plan of an agent. */
-tool: string, 
-/** Why it failed, or `not run`. */
-error?: string, };
+export type EntryMeta = {
+  /** Id of the op, which is also the id of its call. */
+  opId: string;
+  opHash: number;
+  /** Name of its tool; empty in the plan of an agent. */
+  tool: string;
+  /** Why it failed, or `not run`. */
+  error?: string;
+};
 
 /** Evidence for a claim: a place, with the line from 1 and its text, truncated. */
-export type Evidence = { "kind": "file", path: string, line: number, text: string, } | { "kind": "session", provider: string, session_id: string, line: number, text: string, };
+export type Evidence =
+  | { kind: 'file'; path: string; line: number; text: string }
+  | { kind: 'session'; provider: string; session_id: string; line: number; text: string };
 
 /** Agents and folders whose sessions are never read. */
-export type ExcludedHistory = { agents: Array<string>, 
-/** Folders, with everything in them. */
-workspaces: Array<string>, };
+export type ExcludedHistory = {
+  agents: Array<string>;
+  /** Folders, with everything in them. */
+  workspaces: Array<string>;
+};
 
 /** An agent or a folder. */
-export type ExclusionChange = { agent?: string, 
-/** The folder, absolute. */
-workspace?: string, };
+export type ExclusionChange = {
+  agent?: string;
+  /** The folder, absolute. */
+  workspace?: string;
+};
 
 /** Params of `_openagents/explore`. */
-export type ExploreParams = { 
-/** The folder, absolute. */
-root: string, 
-/** Questions to answer. */
-goals?: Array<string>, planner?: Planner, 
-/** Accepted without effect: an exploration uses neither the network nor external models. */
-policy?: Policy, };
+export type ExploreParams = {
+  /** The folder, absolute. */
+  root: string;
+  /** Questions to answer. */
+  goals?: Array<string>;
+  planner?: Planner;
+  /** Accepted without effect: an exploration uses neither the network nor external models. */
+  policy?: Policy;
+};
 
-export type ExploreResult = { sessionId: string, planId: string, 
-/** `started`. */
-status: string, };
+export type ExploreResult = {
+  sessionId: string;
+  planId: string;
+  /** `started`. */
+  status: string;
+};
 
 /** Lines that show a fact. */
-export type FactPlace = { 
-/** First and last line, from 1; 0 if the whole is meant. */
-start: number, end: number, } & ({ path: string, } | { provider: string, session_id: string, });
+export type FactPlace = {
+  /** First and last line, from 1; 0 if the whole is meant. */
+  start: number;
+  end: number;
+} & ({ path: string } | { provider: string; session_id: string });
 
 /** Params of `_openagents/files/find`. */
-export type FindFiles = { sessionId: string, 
-/** Letters of the path, in order; empty for the files near the root. */
-query: string, };
+export type FindFiles = {
+  sessionId: string;
+  /** Letters of the path, in order; empty for the files near the root. */
+  query: string;
+};
 
 /** Params of `_openagents/history/find`. */
-export type FindLines = { 
-/** The text. */
-query: string, 
-/** At most this many lines. */
-limit?: number, 
-/** `claude-code`, `codex`, … */
-provider: string, id: string, };
+export type FindLines = {
+  /** The text. */
+  query: string;
+  /** At most this many lines. */
+  limit?: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
 
 /** A place that answers a goal, with the reason. */
-export type Finding = { kind: FindingKind, 
-/** First line, from 1. */
-start: number, 
-/** Last line, inclusive. */
-end: number, 
-/** The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
- * what was sought. */
-excerpt: string, 
-/** The number of each line of the excerpt; 0 where lines are omitted. Empty if they run from `start`. */
-lines?: Array<number>, 
-/** Enclosing definition, or title of the session. */
-symbol?: string, 
-/** What the symbol does: the first sentence of the comment about it. */
-about?: string, 
-/** Relative to the best finding of the same question, which has 1. */
-score: number, 
-/** One line for the user: matched terms and contributing signals. */
-why: string, } & ({ path: string, } | { provider: string, session_id: string, });
+export type Finding = {
+  kind: FindingKind;
+  /** First line, from 1. */
+  start: number;
+  /** Last line, inclusive. */
+  end: number;
+  /** The lines that show the point, truncated to [`EXCERPT_BYTES`](Self::EXCERPT_BYTES): the symbol's signature and
+   * what was sought. */
+  excerpt: string;
+  /** The number of each line of the excerpt; 0 where lines are omitted. Empty if they run from `start`. */
+  lines?: Array<number>;
+  /** Enclosing definition, or title of the session. */
+  symbol?: string;
+  /** What the symbol does: the first sentence of the comment about it. */
+  about?: string;
+  /** Relative to the best finding of the same question, which has 1. */
+  score: number;
+  /** One line for the user: matched terms and contributing signals. */
+  why: string;
+} & ({ path: string } | { provider: string; session_id: string });
 
-export type FindingKind = "definition" | "usage" | "text" | "session";
+export type FindingKind = 'definition' | 'usage' | 'text' | 'session';
 
-export type Findings = { 
-/** The answer to a question about the project as a whole, in Markdown; the findings show it. */
-lead?: string, 
-/** Best first; at most ten. */
-findings: Array<Finding>, 
-/** Hint in one line; present if nothing was found. */
-hint?: string, 
-/** A bound ended the search early. */
-truncated?: boolean, 
-/** Words of the question that no file contains, if they are most of it; the findings are then only approximate. */
-missing?: Array<string>, 
-/** Part of an exploration; omitted by clients that show only its final message. */
-in_exploration?: boolean, };
+export type Findings = {
+  /** The answer to a question about the project as a whole, in Markdown; the findings show it. */
+  lead?: string;
+  /** Best first; at most ten. */
+  findings: Array<Finding>;
+  /** Hint in one line; present if nothing was found. */
+  hint?: string;
+  /** A bound ended the search early. */
+  truncated?: boolean;
+  /** Words of the question that no file contains, if they are most of it; the findings are then only approximate. */
+  missing?: Array<string>;
+  /** Part of an exploration; omitted by clients that show only its final message. */
+  in_exploration?: boolean;
+};
 
 /** The raw input of an approval whose subject is [`Question`](super::ApprovalSubject::Question). */
-export type Form = { 
-/** What the agent says above the form; may have several lines. */
-message: string, 
-/** In the agent's order. */
-fields: Array<FormField>, 
-/** Address that the user is asked to open, instead of fields: `https`, or `http` on this computer. */
-url?: string, };
+export type Form = {
+  /** What the agent says above the form; may have several lines. */
+  message: string;
+  /** In the agent's order. */
+  fields: Array<FormField>;
+  /** Address that the user is asked to open, instead of fields: `https`, or `http` on this computer. */
+  url?: string;
+};
 
-export type FormChoice = { value: string, 
-/** One line. */
-title: string, description?: string, };
+export type FormChoice = {
+  value: string;
+  /** One line. */
+  title: string;
+  description?: string;
+};
 
-export type FormField = { 
-/** Its key in the answer. */
-name: string, 
-/** One line. */
-title: string, description?: string, required?: boolean, 
-/** Its name sounds like a password or a key. */
-secret?: boolean, } & ({ "type": "text", default?: string, } | { "type": "number", 
-/** Without a fraction. */
-integer: boolean, minimum?: number, maximum?: number, default?: number, } | { "type": "boolean", default: boolean, } | { "type": "choice", choices: Array<FormChoice>, default?: string, } | { "type": "choices", choices: Array<FormChoice>, default: Array<string>, });
+export type FormField = {
+  /** Its key in the answer. */
+  name: string;
+  /** One line. */
+  title: string;
+  description?: string;
+  required?: boolean;
+  /** Its name sounds like a password or a key. */
+  secret?: boolean;
+} & (
+  | { type: 'text'; default?: string }
+  | {
+      type: 'number';
+      /** Without a fraction. */
+      integer: boolean;
+      minimum?: number;
+      maximum?: number;
+      default?: number;
+    }
+  | { type: 'boolean'; default: boolean }
+  | { type: 'choice'; choices: Array<FormChoice>; default?: string }
+  | { type: 'choices'; choices: Array<FormChoice>; default: Array<string> }
+);
 
-export type FoundFiles = { 
-/** Up to 50 paths relative to the folder, with `/`. */
-files: Array<string>, };
+export type FoundFiles = {
+  /** Up to 50 paths relative to the folder, with `/`. */
+  files: Array<string>;
+};
 
-export type Frame = { 
-/** 1, 2, 3 … since the bridge started. */
-n: number, 
-/** When it was sent or received. */
-ts: number, connection: string, 
-/** The endpoint: `acp` or `ios`. */
-endpoint: string, 
-/** The client's name; may be empty. */
-client: string, 
-/** `in` to the bridge, `out` of it. */
-direction: 'in' | 'out', 
-/** Its size. */
-bytes: number, 
-/** Its text, at most 64 KiB. */
-json: string, method?: string, id?: string | number, };
+export type Frame = {
+  /** 1, 2, 3 … since the bridge started. */
+  n: number;
+  /** When it was sent or received. */
+  ts: number;
+  connection: string;
+  /** The endpoint: `acp` or `ios`. */
+  endpoint: string;
+  /** The client's name; may be empty. */
+  client: string;
+  /** `in` to the bridge, `out` of it. */
+  direction: 'in' | 'out';
+  /** Its size. */
+  bytes: number;
+  /** Its text, at most 64 KiB. */
+  json: string;
+  method?: string;
+  id?: string | number;
+};
 
 /** The newest frames; the next ones follow as `_openagents/frame`. */
-export type Frames = { 
-/** Oldest first; empty when the frames were stopped. */
-frames: Array<Frame>, };
+export type Frames = {
+  /** Oldest first; empty when the frames were stopped. */
+  frames: Array<Frame>;
+};
 
 /** The exact command that was shown; an approval runs only this command. */
-export type FrozenCommand = { 
-/** The executable, canonical and absolute. */
-program: string, 
-/** The path by which it was found, which is its `argv[0]`; `None` if it is the canonical one. */
-called?: string, 
-/** Its arguments. */
-args: Array<string>, 
-/** Working directory, canonical and inside the workspace. */
-cwd: string, 
-/** Variables added to the environment, in order; shown, because one may change what a program does. The names are
- * identifiers. */
-environment: Array<[string, string]>, 
-/** The files of the workspace that the command names, as they were when it was shown. */
-digests?: Array<ContentDigest>, 
-/** Programs that run other files, and words whose value only the shell knows: what they run may still change. */
-unpinned?: Array<string>, };
+export type FrozenCommand = {
+  /** The executable, canonical and absolute. */
+  program: string;
+  /** The path by which it was found, which is its `argv[0]`; `None` if it is the canonical one. */
+  called?: string;
+  /** Its arguments. */
+  args: Array<string>;
+  /** Working directory, canonical and inside the workspace. */
+  cwd: string;
+  /** Variables added to the environment, in order; shown, because one may change what a program does. The names are
+   * identifiers. */
+  environment: Array<[string, string]>;
+  /** The files of the workspace that the command names, as they were when it was shown. */
+  digests?: Array<ContentDigest>;
+  /** Programs that run other files, and words whose value only the shell knows: what they run may still change. */
+  unpinned?: Array<string>;
+};
 
 /** An agent's sessions, counted. */
-export type HistoryAgent = { 
-/** `claude-code`, `codex`, … */
-provider: string, 
-/** Its display name. */
-agent: string, sessions: number, 
-/** Sessions of which something may be missing. */
-incomplete: number, 
-/** The most frequent reasons. */
-why: Array<string>, };
+export type HistoryAgent = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** Its display name. */
+  agent: string;
+  sessions: number;
+  /** Sessions of which something may be missing. */
+  incomplete: number;
+  /** The most frequent reasons. */
+  why: Array<string>;
+};
 
 /** Params of `_openagents/history/configure`; absent members stay unchanged. */
-export type HistoryChange = { index?: boolean, 
-/** Show them to paired devices. */
-devices?: boolean, 
-/** Leave out. */
-exclude?: ExclusionChange, 
-/** Take in again. */
-include?: ExclusionChange, };
+export type HistoryChange = {
+  index?: boolean;
+  /** Show them to paired devices. */
+  devices?: boolean;
+  /** Leave out. */
+  exclude?: ExclusionChange;
+  /** Take in again. */
+  include?: ExclusionChange;
+};
 
 /** Selects sessions of the list; matches everything by default. */
-export type HistoryFilter = { 
-/** Of this agent. */
-provider?: string, 
-/** That ran in this folder. */
-cwd?: string, branch?: string, 
-/** That changed since this time. */
-since?: number, 
-/** Archived ones only, or others only. */
-archived?: boolean, };
+export type HistoryFilter = {
+  /** Of this agent. */
+  provider?: string;
+  /** That ran in this folder. */
+  cwd?: string;
+  branch?: string;
+  /** That changed since this time. */
+  since?: number;
+  /** Archived ones only, or others only. */
+  archived?: boolean;
+};
 
-export type HistoryPage = { 
-/** Newest first; the first page ends with the older ones that are pinned. */
-sessions: Array<PastSession>, 
-/** There are older ones. */
-more: boolean, 
-/** Sessions in the whole list. */
-total: number, 
-/** Sessions that were found and not read yet. */
-unread: number, 
-/** Sessions of the whole list of which something may be missing. */
-incomplete: number, };
+export type HistoryPage = {
+  /** Newest first; the first page ends with the older ones that are pinned. */
+  sessions: Array<PastSession>;
+  /** There are older ones. */
+  more: boolean;
+  /** Sessions in the whole list. */
+  total: number;
+  /** Sessions that were found and not read yet. */
+  unread: number;
+  /** Sessions of the whole list of which something may be missing. */
+  incomplete: number;
+};
 
 /** The settings of other agents' sessions, and the progress of their index. */
-export type HistorySnapshot = { index: boolean, 
-/** Paired devices see them. */
-devices: boolean, 
-/** What is left out. */
-excluded: ExcludedHistory, agents: Array<HistoryAgent>, sessions: number, 
-/** Sessions of the index that are too long to be indexed whole. */
-cut: number, 
-/** Size of the index on disk. */
-bytes: number, progress: Progress, };
+export type HistorySnapshot = {
+  index: boolean;
+  /** Paired devices see them. */
+  devices: boolean;
+  /** What is left out. */
+  excluded: ExcludedHistory;
+  agents: Array<HistoryAgent>;
+  sessions: number;
+  /** Sessions of the index that are too long to be indexed whole. */
+  cut: number;
+  /** Size of the index on disk. */
+  bytes: number;
+  progress: Progress;
+};
 
 /** Safe HTML. */
-export type Html = { 
-/** Without scripts, styles and remote content. */
-html: string, };
+export type Html = {
+  /** Without scripts, styles and remote content. */
+  html: string;
+};
 
 /** Actions of OpenAgents itself. */
-export type Inline = "answer" | "find" | "card" | "guidance";
+export type Inline = 'answer' | 'find' | 'card' | 'guidance';
 
 /** Params of `_openagents/inspect`. */
-export type InspectParams = { 
-/** `false` stops the frames. */
-watch?: boolean, };
+export type InspectParams = {
+  /** `false` stops the frames. */
+  watch?: boolean;
+};
 
 /** The progress of an installation. */
-export type InstallProgress = { 
-/** The current step: "Downloading". */
-step: string, 
-/** Bytes on disk so far. */
-bytes: number, 
-/** About the final number. */
-totalBytes: number, };
+export type InstallProgress = {
+  /** The current step: "Downloading". */
+  step: string;
+  /** Bytes on disk so far. */
+  bytes: number;
+  /** About the final number. */
+  totalBytes: number;
+};
 
-export type IntentSource = "session_analyze" | "fm" | "gptoss" | "model" | "readme" | "none";
+export type IntentSource = 'session_analyze' | 'fm' | 'gptoss' | 'model' | 'readme' | 'none';
 
 /** Access to the endpoint of the OpenAgents iOS app, which has no token. */
-export type IosAccess = "off" | "ask" | "allow";
+export type IosAccess = 'off' | 'ask' | 'allow';
 
 /** Params of `_openagents/sessions/label`. */
-export type LabelSession = { 
-/** The other agent; absent for a session of OpenAgents. */
-provider?: string, id: string, 
-/** `null` restores the original title; absent keeps the current one. */
-title?: null | string, 
-/** Pin it, or not; absent keeps it. */
-pinned?: boolean, 
-/** Archive it, or not; absent keeps it. */
-archived?: boolean, };
+export type LabelSession = {
+  /** The other agent; absent for a session of OpenAgents. */
+  provider?: string;
+  id: string;
+  /** `null` restores the original title; absent keeps the current one. */
+  title?: null | string;
+  /** Pin it, or not; absent keeps it. */
+  pinned?: boolean;
+  /** Archive it, or not; absent keeps it. */
+  archived?: boolean;
+};
 
-export type LineText = { 
-/** As the agent wrote it. */
-text: string, };
+export type LineText = {
+  /** As the agent wrote it. */
+  text: string;
+};
 
 /** Params of `_openagents/history/list`. */
-export type ListHistory = { 
-/** At most this many rows; 200 at most. */
-limit?: number, 
-/** Only sessions that are listed after this one. */
-after?: SessionName, 
-/** Which sessions. */
-filter?: HistoryFilter, };
+export type ListHistory = {
+  /** At most this many rows; 200 at most. */
+  limit?: number;
+  /** Only sessions that are listed after this one. */
+  after?: SessionName;
+  /** Which sessions. */
+  filter?: HistoryFilter;
+};
 
 /** Metadata of `session/list`. */
-export type ListMeta = { 
-/** Send later changes as `_openagents/sessions`. */
-watch?: boolean, 
-/** List the sessions of delegates too. */
-children?: boolean, };
+export type ListMeta = {
+  /** Send later changes as `_openagents/sessions`. */
+  watch?: boolean;
+  /** List the sessions of delegates too. */
+  children?: boolean;
+};
 
 /** The listener that accepted a connection. It determines the routes. */
-export type Listener = "loopback" | "web" | "app";
+export type Listener = 'loopback' | 'web' | 'app';
 
 /** What a terminal shows. */
-export type LoginScreen = { 
-/** Grows with each change. */
-version: number, 
-/** The rows from the top, without spaces at their end. */
-lines: Array<string>, 
-/** Row and column of the cursor, from 0; absent if hidden. */
-cursor: [number, number] | null, 
-/** The web addresses on the screen, in order, also those that wrap. */
-links: Array<string>, 
-/** How the program ended, in words; absent while it runs. */
-ended: string | null, 
-/** Whether it ended without an error. */
-succeeded: boolean, };
+export type LoginScreen = {
+  /** Grows with each change. */
+  version: number;
+  /** The rows from the top, without spaces at their end. */
+  lines: Array<string>;
+  /** Row and column of the cursor, from 0; absent if hidden. */
+  cursor: [number, number] | null;
+  /** The web addresses on the screen, in order, also those that wrap. */
+  links: Array<string>;
+  /** How the program ended, in words; absent while it runs. */
+  ended: string | null;
+  /** Whether it ended without an error. */
+  succeeded: boolean;
+};
 
 /** Params of `_openagents/agents/login_screen`. */
-export type LoginScreenQuery = { 
-/** The agent's id. */
-id: string, 
-/** The version of the screen that the client has; 0 for none. */
-since: number, };
+export type LoginScreenQuery = {
+  /** The agent's id. */
+  id: string;
+  /** The version of the screen that the client has; 0 for none. */
+  since: number;
+};
 
 /** Hardware data relevant to models. */
-export type MachineCard = { 
-/** Total memory in bytes. */
-memoryBytes: number, 
-/** Available memory in bytes, including reclaimable pages. */
-freeMemoryBytes: number, 
-/** Free disk space of the models folder in bytes. */
-freeDiskBytes: number, };
+export type MachineCard = {
+  /** Total memory in bytes. */
+  memoryBytes: number;
+  /** Available memory in bytes, including reclaimable pages. */
+  freeMemoryBytes: number;
+  /** Free disk space of the models folder in bytes. */
+  freeDiskBytes: number;
+};
 
 /** Imports from one node to another, by index. */
-export type MapEdge = { from: number, to: number, 
-/** Number of files that import. */
-imports: number, 
-/** Both nodes import each other, directly or through others. */
-is_circular?: boolean, 
-/** Other nodes lead there as well, so the arrow may be left out. */
-is_implied?: boolean, };
+export type MapEdge = {
+  from: number;
+  to: number;
+  /** Number of files that import. */
+  imports: number;
+  /** Both nodes import each other, directly or through others. */
+  is_circular?: boolean;
+  /** Other nodes lead there as well, so the arrow may be left out. */
+  is_implied?: boolean;
+};
 
 /** A folder or file of the map. */
-export type MapNode = { 
-/** Relative to the workspace; a folder ends with `/`. */
-path: string, 
-/** One line; may be empty. */
-description: string, files: number, lines: number, 
-/** From the top, 0; imports lead to larger numbers, except one in each circle. */
-layer: number, 
-/** Index of the node that contains this one. */
-parent?: number, };
+export type MapNode = {
+  /** Relative to the workspace; a folder ends with `/`. */
+  path: string;
+  /** One line; may be empty. */
+  description: string;
+  files: number;
+  lines: number;
+  /** From the top, 0; imports lead to larger numbers, except one in each circle. */
+  layer: number;
+  /** Index of the node that contains this one. */
+  parent?: number;
+};
 
 /** Params of `_openagents/markdown`. */
-export type Markdown = { 
-/** Markdown. */
-text: string, };
+export type Markdown = {
+  /** Markdown. */
+  text: string;
+};
 
 /** A `_meta` object. */
-export type Meta<T> = { openagents?: T, };
+export type Meta<T> = { openagents?: T };
 
-export type ModeMeta = { 
-/** Prompts do not leave this machine. */
-local: boolean, 
-/** Why it cannot be chosen, one sentence. */
-unavailable?: string, };
+export type ModeMeta = {
+  /** Prompts do not leave this machine. */
+  local: boolean;
+  /** Why it cannot be chosen, one sentence. */
+  unavailable?: string;
+};
 
-export type ModelCard = { 
-/** `gpt-oss-20b`, or derived from the file name. */
-id: string, 
-/** `GPTOSS 20B`, or the name in the file. */
-name: string, 
-/** Path of the file, if it exists. */
-path: string | null, 
-/** Size of the file or of the download in bytes. */
-sizeBytes: number | null, status: ModelStatus, inUse: boolean, 
-/** Reasons why it cannot run here or will run badly; one sentence each, worst first. */
-warnings: Array<string>, 
-/** Resident memory of its process in bytes, while loaded. */
-memoryBytes: number | null, 
-/** Context size in tokens, while loaded. */
-contextTokens: number | null, 
-/** Milliseconds since the epoch. */
-lastUsed: number | null, 
-/** Figures of the last answer. */
-usage: Usage | null, 
-/** Result of the last hash check; `None` without a manifest. */
-verified: boolean | null, offer: DownloadOffer | null, };
+export type ModelCard = {
+  /** `gpt-oss-20b`, or derived from the file name. */
+  id: string;
+  /** `GPTOSS 20B`, or the name in the file. */
+  name: string;
+  /** Path of the file, if it exists. */
+  path: string | null;
+  /** Size of the file or of the download in bytes. */
+  sizeBytes: number | null;
+  status: ModelStatus;
+  inUse: boolean;
+  /** Reasons why it cannot run here or will run badly; one sentence each, worst first. */
+  warnings: Array<string>;
+  /** Resident memory of its process in bytes, while loaded. */
+  memoryBytes: number | null;
+  /** Context size in tokens, while loaded. */
+  contextTokens: number | null;
+  /** Milliseconds since the epoch. */
+  lastUsed: number | null;
+  /** Figures of the last answer. */
+  usage: Usage | null;
+  /** Result of the last hash check; `None` without a manifest. */
+  verified: boolean | null;
+  offer: DownloadOffer | null;
+};
 
 /** A command from the user. `id` is [`ModelCard::id`]. */
-export type ModelCommand = { "download": { id: string, acceptLicence: boolean, } } | { "pause": { id: string, } } | { "cancel": { id: string, } } | { "verify": { id: string, } } | { "repair": { id: string, } } | { "remove": { id: string, } } | { "add": { path: string, } } | { "use": { id: string, } } | "load" | "unload" | { "configure": { settings: SettingsChange, } };
+export type ModelCommand =
+  | { download: { id: string; acceptLicence: boolean } }
+  | { pause: { id: string } }
+  | { cancel: { id: string } }
+  | { verify: { id: string } }
+  | { repair: { id: string } }
+  | { remove: { id: string } }
+  | { add: { path: string } }
+  | { use: { id: string } }
+  | 'load'
+  | 'unload'
+  | { configure: { settings: SettingsChange } };
 
 /** Settings of the local model. Every version ignores unknown fields and uses defaults for missing ones. */
-export type ModelSettings = { 
-/** 0.0 to 2.0. */
-temperature: number, 
-/** 0.0 to 1.0. */
-topP: number, 
-/** `None` for no limit. */
-maxTokens: number | null, effort: ReasoningEffort, 
-/** Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never. */
-idleMinutes: number, 
-/** Load on program start. */
-preload: boolean, 
-/** Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b. */
-model: string | null, acceptedLicences: Array<string>, };
+export type ModelSettings = {
+  /** 0.0 to 2.0. */
+  temperature: number;
+  /** 0.0 to 1.0. */
+  topP: number;
+  /** `None` for no limit. */
+  maxTokens: number | null;
+  effort: ReasoningEffort;
+  /** Minutes without a request before unloading; one of [`IDLE_MINUTES`], 0 for never. */
+  idleMinutes: number;
+  /** Load on program start. */
+  preload: boolean;
+  /** Id of the model in use: see [`ModelCard::id`](super::ModelCard::id). `None` for gpt-oss-20b. */
+  model: string | null;
+  acceptedLicences: Array<string>;
+};
 
-export type ModelStatus = { "state": "not_downloaded" } | { "state": "downloading", done: number, total: number, bytesPerSecond: number, } | { "state": "paused", done: number, total: number, } | { "state": "verifying", progress: number, } | { "state": "not_loaded" } | { "state": "loading", progress: number, } | { "state": "ready" } | { "state": "generating" } | { "state": "error", reason: string, };
+export type ModelStatus =
+  | { state: 'not_downloaded' }
+  | { state: 'downloading'; done: number; total: number; bytesPerSecond: number }
+  | { state: 'paused'; done: number; total: number }
+  | { state: 'verifying'; progress: number }
+  | { state: 'not_loaded' }
+  | { state: 'loading'; progress: number }
+  | { state: 'ready' }
+  | { state: 'generating' }
+  | { state: 'error'; reason: string };
 
-export type ModelsSnapshot = { 
-/** gpt-oss-20b first, then the others by name. */
-models: Array<ModelCard>, settings: ModelSettings, machine: MachineCard, folder: string, };
+export type ModelsSnapshot = {
+  /** gpt-oss-20b first, then the others by name. */
+  models: Array<ModelCard>;
+  settings: ModelSettings;
+  machine: MachineCard;
+  folder: string;
+};
 
 /** A model that is not in the settings. */
-export type NamedModel = { "file": string } | { "server": { name: string, 
-/** The base URL, or the short name of a known server; defaults to OpenAI's. */
-baseUrl: string | null, keyVariable: string | null, } };
+export type NamedModel =
+  | { file: string }
+  | {
+      server: {
+        name: string;
+        /** The base URL, or the short name of a known server; defaults to OpenAI's. */
+        baseUrl: string | null;
+        keyVariable: string | null;
+      };
+    };
 
 /** A change of the network switches; absent fields stay unchanged. */
-export type NetworkChange = { 
-/** Serve the page and ACP on the network. */
-lan?: boolean, 
-/** Access of the iOS app. */
-ios?: IosAccess, 
-/** Further names of this computer. */
-names?: Array<string>, 
-/** Addresses to serve in addition to local network addresses: public or VPN addresses. */
-addresses?: Array<string>, };
+export type NetworkChange = {
+  /** Serve the page and ACP on the network. */
+  lan?: boolean;
+  /** Access of the iOS app. */
+  ios?: IosAccess;
+  /** Further names of this computer. */
+  names?: Array<string>;
+  /** Addresses to serve in addition to local network addresses: public or VPN addresses. */
+  addresses?: Array<string>;
+};
 
 /** The network switches and the open ports. */
-export type NetworkState = { 
-/** The page and ACP are served on the network. */
-lan: boolean, 
-/** Access of the iOS app. */
-ios: IosAccess, computer: string, listeners: Array<OpenListener>, 
-/** SHA-256 of the authority's certificate, which phones install: `AB:CD:…`. */
-fingerprint: string | null, 
-/** When the certificate expires. It is renewed before then. */
-certificateUntil: number | null, 
-/** A problem to show to the user: one or more sentences. */
-problem: string | null, 
-/** Set on the command line, and not changeable. */
-fixed: boolean, 
-/** Further names of this computer, for example on a private network. */
-names: Array<string>, };
+export type NetworkState = {
+  /** The page and ACP are served on the network. */
+  lan: boolean;
+  /** Access of the iOS app. */
+  ios: IosAccess;
+  computer: string;
+  listeners: Array<OpenListener>;
+  /** SHA-256 of the authority's certificate, which phones install: `AB:CD:…`. */
+  fingerprint: string | null;
+  /** When the certificate expires. It is renewed before then. */
+  certificateUntil: number | null;
+  /** A problem to show to the user: one or more sentences. */
+  problem: string | null;
+  /** Set on the command line, and not changeable. */
+  fixed: boolean;
+  /** Further names of this computer, for example on a private network. */
+  names: Array<string>;
+};
 
 /** Metadata of `session/new`. */
-export type NewSessionMeta = { 
-/** Open a folder that is not known yet; needs the scope `admin`. */
-open?: boolean, 
-/** Which data may leave this machine; needs the scope `admin`. */
-policy?: Policy, };
+export type NewSessionMeta = {
+  /** Open a folder that is not known yet; needs the scope `admin`. */
+  open?: boolean;
+  /** Which data may leave this machine; needs the scope `admin`. */
+  policy?: Policy;
+};
 
 /** What the index does not have. */
-export type NotSearched = { 
-/** Sessions whose end is not indexed. */
-sessionEnds: number, 
-/** Messages whose end is not indexed. */
-longMessages: number, 
-/** The output of tools is not indexed. */
-toolOutput: boolean, };
+export type NotSearched = {
+  /** Sessions whose end is not indexed. */
+  sessionEnds: number;
+  /** Messages whose end is not indexed. */
+  longMessages: number;
+  /** The output of tools is not indexed. */
+  toolOutput: boolean;
+};
 
 /** `_meta.openagents` of a `notice`. */
-export type NoticeMeta = { 
-/** It replaces an earlier one with the same id. */
-id: string, 
-/** How often the agent has sent it. */
-count: number, };
+export type NoticeMeta = {
+  /** It replaces an earlier one with the same id. */
+  id: string;
+  /** How often the agent has sent it. */
+  count: number;
+};
 
-export type OpenListener = { kind: Listener, address: string, };
+export type OpenListener = { kind: Listener; address: string };
 
 /** The protocol's kinds of options. `Always` means this and similar requests from now on. */
-export type OptionKind = "allow_once" | "allow_always" | "reject_once" | "reject_always" | "other";
+export type OptionKind = 'allow_once' | 'allow_always' | 'reject_once' | 'reject_always' | 'other';
 
 /** `_meta.openagents` of a value of a `SessionConfigOption`. */
-export type OptionValueMeta = { 
-/** What the agent asks with it; absent if it does not decide that, or if it is unknown. */
-asks: Asking | null, };
+export type OptionValueMeta = {
+  /** What the agent asks with it; absent if it does not decide that, or if it is unknown. */
+  asks: Asking | null;
+};
 
 /** What a newcomer wants to know about a project, computed from its files, git and past sessions. */
-export type Overview = { 
-/** In the order of [`OverviewTopic`]; topics without facts are left out. */
-blocks: Array<OverviewBlock>, 
-/** Empty if there is no code in at least two folders or files. */
-map: CodeMap, 
-/** At most three that the workspace answers. */
-questions?: Array<string>, 
-/** A bound ended the reading early, so some of it is missing. */
-truncated?: boolean, };
+export type Overview = {
+  /** In the order of [`OverviewTopic`]; topics without facts are left out. */
+  blocks: Array<OverviewBlock>;
+  /** Empty if there is no code in at least two folders or files. */
+  map: CodeMap;
+  /** At most three that the workspace answers. */
+  questions?: Array<string>;
+  /** A bound ended the reading early, so some of it is missing. */
+  truncated?: boolean;
+};
 
-export type OverviewBlock = { topic: OverviewTopic, facts: Array<OverviewFact>, };
+export type OverviewBlock = { topic: OverviewTopic; facts: Array<OverviewFact> };
 
 /** A statement about a project. */
-export type OverviewFact = { 
-/** One line of Markdown. */
-text: string, place?: FactPlace, };
+export type OverviewFact = {
+  /** One line of Markdown. */
+  text: string;
+  place?: FactPlace;
+};
 
-export type OverviewTopic = "purpose" | "commands" | "start" | "structure" | "changes" | "sessions";
+export type OverviewTopic = 'purpose' | 'commands' | 'start' | 'structure' | 'changes' | 'sessions';
 
 /** Where the packages on offer come from. */
-export type PackageList = { 
-/** The day of the list, `2026-11-28`. */
-date: string, 
-/** A newer list is being fetched. */
-fetching: boolean, 
-/** Why the last fetch failed, one sentence, and what to do. */
-problem: string | null, };
+export type PackageList = {
+  /** The day of the list, `2026-11-28`. */
+  date: string;
+  /** A newer list is being fetched. */
+  fetching: boolean;
+  /** Why the last fetch failed, one sentence, and what to do. */
+  problem: string | null;
+};
 
 /** What the user has to know before an installation. */
-export type PackageOffer = { 
-/** Name and exact version: `@agentclientprotocol/codex-acp@2.6.0`. */
-package: string, 
-/** The exact version alone. */
-version: string, 
-/** From the list: `OpenAI, Zed Industries`. */
-publisher: string, 
-/** From the list: `Apache-2.0`, `proprietary`. */
-license: string, 
-/** About the bytes on disk, as measured with one version. */
-bytes: number, };
+export type PackageOffer = {
+  /** Name and exact version: `@agentclientprotocol/codex-acp@2.6.0`. */
+  package: string;
+  /** The exact version alone. */
+  version: string;
+  /** From the list: `OpenAI, Zed Industries`. */
+  publisher: string;
+  /** From the list: `Apache-2.0`, `proprietary`. */
+  license: string;
+  /** About the bytes on disk, as measured with one version. */
+  bytes: number;
+};
 
-export type Pairing = { 
-/** `K7QX-2M9P`. */
-code: string, 
-/** When it ends. */
-expiresAt: number, 
-/** URLs of the page, the most likely to work first. */
-addresses: Array<string>, 
-/** SHA-256 of the certificate: `AB:CD:…`. */
-fingerprint: string | null, 
-/** The content of the QR code. */
-url: string, 
-/** The QR code, an SVG document. */
-qr: string, };
+export type Pairing = {
+  /** `K7QX-2M9P`. */
+  code: string;
+  /** When it ends. */
+  expiresAt: number;
+  /** URLs of the page, the most likely to work first. */
+  addresses: Array<string>;
+  /** SHA-256 of the certificate: `AB:CD:…`. */
+  fingerprint: string | null;
+  /** The content of the QR code. */
+  url: string;
+  /** The QR code, an SVG document. */
+  qr: string;
+};
 
 /** Changes of the list since an earlier notification. Some may be repeated. */
-export type PastChanges = { number: number, sessions: Array<PastSession>, 
-/** Sessions that are gone. */
-removed: Array<SessionName>, };
+export type PastChanges = {
+  number: number;
+  sessions: Array<PastSession>;
+  /** Sessions that are gone. */
+  removed: Array<SessionName>;
+};
 
-export type PastDecision = { ts: number, sessionId: string, 
-/** The first 200 characters of the prompt. */
-prompt: string, decision: Decision, };
+export type PastDecision = {
+  ts: number;
+  sessionId: string;
+  /** The first 200 characters of the prompt. */
+  prompt: string;
+  decision: Decision;
+};
 
 /** Lines of a log that have a text. */
-export type PastLines = { 
-/** Ascending. */
-lines: Array<number>, more: boolean, };
+export type PastLines = {
+  /** Ascending. */
+  lines: Array<number>;
+  more: boolean;
+};
 
 /** A part of another agent's session. */
-export type PastPart = { 
-/** Its row. */
-session: PastSession, 
-/** As of a live session; the number of each is the line of the log, 0 if that is unknown. */
-updates: Array<UpdateParams>, 
-/** Offset of the part's first line. */
-from: number, 
-/** Offset behind its last line. */
-to: number, size: number, 
-/** Lines that could not be read. */
-omitted: number, };
+export type PastPart = {
+  /** Its row. */
+  session: PastSession;
+  /** As of a live session; the number of each is the line of the log, 0 if that is unknown. */
+  updates: Array<UpdateParams>;
+  /** Offset of the part's first line. */
+  from: number;
+  /** Offset behind its last line. */
+  to: number;
+  size: number;
+  /** Lines that could not be read. */
+  omitted: number;
+};
 
 /** A row of another agent's session. */
-export type PastSession = { 
-/** `claude-code`, `codex`, … */
-provider: string, 
-/** The agent's display name. */
-agent: string, id: string, 
-/** The user's title, or the agent's. */
-title: string | null, 
-/** The folder in which it ran. */
-cwd: string | null, branch: string | null, 
-/** The last model. */
-model: string | null, 
-/** When it began. */
-createdAt: number | null, 
-/** When it last changed. */
-updatedAt: number, 
-/** The command that continues it in a terminal; `null` if the agent has none. */
-resume: string | null, 
-/** Path of its log; for clients on this computer only. */
-file?: string, 
-/** Why something may be missing from what is shown of it. */
-incomplete?: string, 
-/** The session of which it is a fork, a branch or a copy. */
-continues?: string, pinned?: boolean, 
-/** Archived, by the user or by its agent. */
-archived?: boolean, };
+export type PastSession = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  id: string;
+  /** The user's title, or the agent's. */
+  title: string | null;
+  /** The folder in which it ran. */
+  cwd: string | null;
+  branch: string | null;
+  /** The last model. */
+  model: string | null;
+  /** When it began. */
+  createdAt: number | null;
+  /** When it last changed. */
+  updatedAt: number;
+  /** The command that continues it in a terminal; `null` if the agent has none. */
+  resume: string | null;
+  /** Path of its log; for clients on this computer only. */
+  file?: string;
+  /** Why something may be missing from what is shown of it. */
+  incomplete?: string;
+  /** The session of which it is a fork, a branch or a copy. */
+  continues?: string;
+  pinned?: boolean;
+  /** Archived, by the user or by its agent. */
+  archived?: boolean;
+};
 
 /** Metadata of `session/request_permission`. */
-export type PermissionMeta = { 
-/** The agent's display name. */
-agent: string, 
-/** Equal requests have equal hashes. */
-hash: string, 
-/** The command that would run. */
-command: ApprovalCommand | null, };
+export type PermissionMeta = {
+  /** The agent's display name. */
+  agent: string;
+  /** Equal requests have equal hashes. */
+  hash: string;
+  /** The command that would run. */
+  command: ApprovalCommand | null;
+};
 
-export type PlanMeta = { planId?: string, 
-/** The questions of an exploration. */
-goals: Array<string>, 
-/** `running`, `complete`, `failed` or `cancelled`. */
-state: string, };
+export type PlanMeta = {
+  planId?: string;
+  /** The questions of an exploration. */
+  goals: Array<string>;
+  /** `running`, `complete`, `failed` or `cancelled`. */
+  state: string;
+};
 
-export type Planner = "auto" | "heuristic" | "model";
+export type Planner = 'auto' | 'heuristic' | 'model';
 
 /** Which data of a session may leave this machine. */
-export type Policy = { 
-/** `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide. */
-allow_network?: boolean, 
-/** Whether prompts may be routed to external agents and models that they do not name. */
-allow_external_llms?: boolean, };
+export type Policy = {
+  /** `false` keeps prompts on this machine whatever the settings allow; if absent, the settings decide. */
+  allow_network?: boolean;
+  /** Whether prompts may be routed to external agents and models that they do not name. */
+  allow_external_llms?: boolean;
+};
 
 /** Whether one reader may read one kind of data. */
-export type PrivacyCell = { reader: 'local' | 'elsewhere' | 'hosted', allowed: boolean, 
-/** The name of its switch; absent if it cannot be changed. */
-switch?: string, };
+export type PrivacyCell = {
+  reader: 'local' | 'elsewhere' | 'hosted';
+  allowed: boolean;
+  /** The name of its switch; absent if it cannot be changed. */
+  switch?: string;
+};
 
 /** Params of `_openagents/privacy/set`. */
-export type PrivacyChange = { 
-/** [`PrivacyCell::switch`]. */
-switch: string, 
-/** Its new position. */
-on: boolean, };
+export type PrivacyChange = {
+  /** [`PrivacyCell::switch`]. */
+  switch: string;
+  /** Its new position. */
+  on: boolean;
+};
 
 /** Who may read one kind of data. */
-export type PrivacyRow = { 
-/** The kind of data. */
-what: 'files' | 'history' | 'other_history', cells: Array<PrivacyCell>, };
+export type PrivacyRow = {
+  /** The kind of data. */
+  what: 'files' | 'history' | 'other_history';
+  cells: Array<PrivacyCell>;
+};
 
 /** What models and agents may read. */
-export type PrivacySnapshot = { 
-/** One row for each kind of data. */
-rows: Array<PrivacyRow>, };
+export type PrivacySnapshot = {
+  /** One row for each kind of data. */
+  rows: Array<PrivacyRow>;
+};
 
-export type Progress = { 
-/** Sessions that are indexed. */
-done: number, 
-/** Sessions that were found. */
-total: number, };
+export type Progress = {
+  /** Sessions that are indexed. */
+  done: number;
+  /** Sessions that were found. */
+  total: number;
+};
 
-export type PromptMeta = { connection?: string, 
-/** Name of the client that sent it. */
-client?: string, promptId?: string, 
-/** It was removed from the queue before its turn. */
-removed?: boolean, };
+export type PromptMeta = {
+  connection?: string;
+  /** Name of the client that sent it. */
+  client?: string;
+  promptId?: string;
+  /** It was removed from the queue before its turn. */
+  removed?: boolean;
+};
 
 /** Options of a single prompt. Absent fields follow the settings. */
-export type PromptOptions = { model?: NamedModel, 
-/** Sampling temperature, 0.0 to 2.0. */
-temperature?: number, 
-/** Maximum number of tokens of an answer. */
-maxTokens?: number, 
-/** The prompt is a question, however it is worded: it gets findings and never goes to an agent. */
-question: boolean, };
+export type PromptOptions = {
+  model?: NamedModel;
+  /** Sampling temperature, 0.0 to 2.0. */
+  temperature?: number;
+  /** Maximum number of tokens of an answer. */
+  maxTokens?: number;
+  /** The prompt is a question, however it is worded: it gets findings and never goes to an agent. */
+  question: boolean;
+};
 
 /** Metadata of `session/prompt`. */
-export type PromptParamsMeta = { 
-/** The client's own id for the prompt, at most 128 bytes; it comes back in the log. */
-promptId?: string, options?: PromptOptions, };
+export type PromptParamsMeta = {
+  /** The client's own id for the prompt, at most 128 bytes; it comes back in the log. */
+  promptId?: string;
+  options?: PromptOptions;
+};
 
 /** Params of `_openagents/queue`. */
-export type QueueParams = { sessionId: string, 
-/** In the order in which they will run. */
-queued: Array<QueuedPrompt>, running: boolean, };
+export type QueueParams = {
+  sessionId: string;
+  /** In the order in which they will run. */
+  queued: Array<QueuedPrompt>;
+  running: boolean;
+};
 
 /** A prompt that waits for the running turn. */
-export type QueuedPrompt = { 
-/** Id of its message in the log. */
-id: string, text: string, 
-/** Name of the client that sent it; may be empty. */
-by: string, };
+export type QueuedPrompt = {
+  /** Id of its message in the log. */
+  id: string;
+  text: string;
+  /** Name of the client that sent it; may be empty. */
+  by: string;
+};
 
 /** Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts. */
-export type ReadHistory = { 
-/** The part that ends before this offset. */
-before?: number, 
-/** The part that begins at this offset. */
-from?: number, 
-/** The part around this line. */
-line?: number, 
-/** `claude-code`, `codex`, … */
-provider: string, id: string, };
+export type ReadHistory = {
+  /** The part that ends before this offset. */
+  before?: number;
+  /** The part that begins at this offset. */
+  from?: number;
+  /** The part around this line. */
+  line?: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
 
 /** Params of `_openagents/history/line`. */
-export type ReadLine = { 
-/** The line, from 1. */
-line: number, 
-/** `claude-code`, `codex`, … */
-provider: string, id: string, };
+export type ReadLine = {
+  /** The line, from 1. */
+  line: number;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
 
-export type ReasoningEffort = "low" | "medium" | "high";
+export type ReasoningEffort = 'low' | 'medium' | 'high';
 
 /** A past session listed as recent work. */
-export type RecentWork = { title: string, 
-/** `codex`, `claude-code`. */
-provider: string, session_id: string, 
-/** Last change, in milliseconds since the epoch. */
-updated_at: number, };
+export type RecentWork = {
+  title: string;
+  /** `codex`, `claude-code`. */
+  provider: string;
+  session_id: string;
+  /** Last change, in milliseconds since the epoch. */
+  updated_at: number;
+};
 
 /** One audited action. Never holds a token, a code, or the text of a prompt. */
-export type RemoteAction = { 
-/** Its number. */
-id: number, 
-/** When it happened. */
-ts: number, 
-/** The paired device; `null` for any other actor. */
-device: string | null, 
-/** The actor's name; may be empty. */
-name: string, address: string, 
-/** A method, or a name such as `pair.allowed`. */
-action: string, 
-/** For example a session, a scope, or the chosen option with the command that was shown. */
-detail: string, };
+export type RemoteAction = {
+  /** Its number. */
+  id: number;
+  /** When it happened. */
+  ts: number;
+  /** The paired device; `null` for any other actor. */
+  device: string | null;
+  /** The actor's name; may be empty. */
+  name: string;
+  address: string;
+  /** A method, or a name such as `pair.allowed`. */
+  action: string;
+  /** For example a session, a scope, or the chosen option with the command that was shown. */
+  detail: string;
+};
 
 /** Params of `_openagents/queue/remove`. */
-export type RemoveQueued = { sessionId: string, 
-/** The prompt. */
-id: string, };
+export type RemoveQueued = {
+  sessionId: string;
+  /** The prompt. */
+  id: string;
+};
 
-export type Removed = { removed: boolean, };
+export type Removed = { removed: boolean };
 
 /** Params of `_openagents/approvals/resume`. */
-export type ResumeApproval = { sessionId: string, approvalId: string, };
+export type ResumeApproval = { sessionId: string; approvalId: string };
 
 /** Params of `_openagents/approvals/revoke`. */
-export type RevokeRules = { 
-/** The rule; absent for all. */
-approvalId?: string, };
+export type RevokeRules = {
+  /** The rule; absent for all. */
+  approvalId?: string;
+};
 
 /** A device, or the address of an iOS app. */
-export type Revoked = { id: string, } | { address: string, };
+export type Revoked = { id: string } | { address: string };
 
 /** An effect of a file on agents, the most dangerous first. */
-export type Risk = "programs" | "redirects" | "instructions";
+export type Risk = 'programs' | 'redirects' | 'instructions';
 
 /** Metadata of the session info that reports where a prompt was routed. */
-export type RoutingMeta = { routing?: Decision, };
+export type RoutingMeta = { routing?: Decision };
 
 /** What a client may do. Each scope includes the ones before it. */
-export type Scope = "view" | "prompt" | "approve" | "admin";
+export type Scope = 'view' | 'prompt' | 'approve' | 'admin';
 
 /** A session with the text, and where. */
-export type SearchHit = { 
-/** The line, from 1; 0 for the title. */
-line: number, 
-/** `title`, `prompt`, `answer`, `call` or `file`; absent for a search of whole logs. */
-kind?: string, 
-/** Passages with the text. */
-matches: number, 
-/** The text around the match. */
-snippet?: string, 
-/** `claude-code`, `codex`, … */
-provider: string, 
-/** The agent's display name. */
-agent: string, id: string, 
-/** The user's title, or the agent's. */
-title: string | null, 
-/** The folder in which it ran. */
-cwd: string | null, branch: string | null, 
-/** The last model. */
-model: string | null, 
-/** When it began. */
-createdAt: number | null, 
-/** When it last changed. */
-updatedAt: number, 
-/** The command that continues it in a terminal; `null` if the agent has none. */
-resume: string | null, 
-/** Path of its log; for clients on this computer only. */
-file?: string, 
-/** Why something may be missing from what is shown of it. */
-incomplete?: string, 
-/** The session of which it is a fork, a branch or a copy. */
-continues?: string, pinned?: boolean, 
-/** Archived, by the user or by its agent. */
-archived?: boolean, };
+export type SearchHit = {
+  /** The line, from 1; 0 for the title. */
+  line: number;
+  /** `title`, `prompt`, `answer`, `call` or `file`; absent for a search of whole logs. */
+  kind?: string;
+  /** Passages with the text. */
+  matches: number;
+  /** The text around the match. */
+  snippet?: string;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  id: string;
+  /** The user's title, or the agent's. */
+  title: string | null;
+  /** The folder in which it ran. */
+  cwd: string | null;
+  branch: string | null;
+  /** The last model. */
+  model: string | null;
+  /** When it began. */
+  createdAt: number | null;
+  /** When it last changed. */
+  updatedAt: number;
+  /** The command that continues it in a terminal; `null` if the agent has none. */
+  resume: string | null;
+  /** Path of its log; for clients on this computer only. */
+  file?: string;
+  /** Why something may be missing from what is shown of it. */
+  incomplete?: string;
+  /** The session of which it is a fork, a branch or a copy. */
+  continues?: string;
+  pinned?: boolean;
+  /** Archived, by the user or by its agent. */
+  archived?: boolean;
+};
 
-export type SearchResults = { 
-/** Best first. */
-sessions: Array<SearchHit>, 
-/** There may be more. */
-more: boolean, indexing: Progress, 
-/** What the index does not have. */
-notSearched: NotSearched, 
-/** The time limit was reached before every log was read. */
-timedOut?: boolean, };
+export type SearchResults = {
+  /** Best first. */
+  sessions: Array<SearchHit>;
+  /** There may be more. */
+  more: boolean;
+  indexing: Progress;
+  /** What the index does not have. */
+  notSearched: NotSearched;
+  /** The time limit was reached before every log was read. */
+  timedOut?: boolean;
+};
 
 /** Params of `_openagents/sessions/search`. */
-export type SearchSessions = { 
-/** The text. */
-query: string, 
-/** At most this many sessions; 50 at most. */
-limit?: number, 
-/** Sessions of this folder rank higher. */
-cwd?: string, 
-/** Search whole logs instead of the index. This also finds tool output, parts of words and text that is not indexed. */
-logs?: boolean, };
+export type SearchSessions = {
+  /** The text. */
+  query: string;
+  /** At most this many sessions; 50 at most. */
+  limit?: number;
+  /** Sessions of this folder rank higher. */
+  cwd?: string;
+  /** Search whole logs instead of the index. This also finds tool output, parts of words and text that is not indexed. */
+  logs?: boolean;
+};
 
 /** Params of `_openagents/queue/send_now`. */
-export type SendNow = { sessionId: string, 
-/** The first prompt in the queue. */
-id: string, };
+export type SendNow = {
+  sessionId: string;
+  /** The first prompt in the queue. */
+  id: string;
+};
 
 /** Metadata of a row of `session/list`. */
-export type SessionMeta = { 
-/** The number of its newest update. */
-seq: number, running: boolean, 
-/** Pending approvals. */
-waiting: number, 
-/** When it last changed. */
-lastTs: number, 
-/** What answers prompts. */
-mode: string, pinned?: boolean, archived?: boolean, 
-/** The session that started this one as a delegate. */
-parentSessionId?: string, 
-/** The call that did. */
-parentCallId?: string, };
+export type SessionMeta = {
+  /** The number of its newest update. */
+  seq: number;
+  running: boolean;
+  /** Pending approvals. */
+  waiting: number;
+  /** When it last changed. */
+  lastTs: number;
+  /** What answers prompts. */
+  mode: string;
+  pinned?: boolean;
+  archived?: boolean;
+  /** The session that started this one as a delegate. */
+  parentSessionId?: string;
+  /** The call that did. */
+  parentCallId?: string;
+};
 
-export type SessionName = { 
-/** `claude-code`, `codex`, … */
-provider: string, id: string, };
+export type SessionName = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
 
-export type SessionRef = { sessionId: string, };
+export type SessionRef = { sessionId: string };
 
 /** Params of `_openagents/sessions`: changes of the list. */
-export type SessionsParams = { 
-/** New and changed rows, as in `session/list`. */
-sessions: SessionInfo[], 
-/** Ids of deleted sessions. */
-removed: Array<string>, 
-/** Changes were missed: the list has to be read again. */
-reset?: boolean, };
+export type SessionsParams = {
+  /** New and changed rows, as in `session/list`. */
+  sessions: SessionInfo[];
+  /** Ids of deleted sessions. */
+  removed: Array<string>;
+  /** Changes were missed: the list has to be read again. */
+  reset?: boolean;
+};
 
 /** A change of some [`ModelSettings`]; absent fields stay unchanged, so that concurrent clients do not overwrite each
  * other. The model in use and the licences have separate commands. */
-export type SettingsChange = { temperature?: number, topP?: number, 
-/** `null` in JSON removes the limit. */
-maxTokens?: null | number, effort?: ReasoningEffort, idleMinutes?: number, preload?: boolean, };
+export type SettingsChange = {
+  temperature?: number;
+  topP?: number;
+  /** `null` in JSON removes the limit. */
+  maxTokens?: null | number;
+  effort?: ReasoningEffort;
+  idleMinutes?: number;
+  preload?: boolean;
+};
 
 /** A login shell whose environment cannot be read. */
-export type ShellProblem = { 
-/** The problem, one sentence that names the shell. */
-problem: string, 
-/** The remedy, one sentence. */
-remedy: string, };
+export type ShellProblem = {
+  /** The problem, one sentence that names the shell. */
+  problem: string;
+  /** The remedy, one sentence. */
+  remedy: string;
+};
 
-export type SnapshotMark = { 
-/** The number of its last update. */
-seq: number, 
-/** The number that the client asked for. */
-since: number, };
+export type SnapshotMark = {
+  /** The number of its last update. */
+  seq: number;
+  /** The number that the client asked for. */
+  since: number;
+};
 
 /** Params of `_openagents/snapshot`: the end of the snapshot. */
-export type SnapshotParams = { sessionId: string, 
-/** The number of the last update that the snapshot stands for. */
-seq: number, };
+export type SnapshotParams = {
+  sessionId: string;
+  /** The number of the last update that the snapshot stands for. */
+  seq: number;
+};
 
 /** Metadata of an agent's message or thought. */
-export type SpeechMeta = { 
-/** The summary of an exploration, on its last message. */
-summary?: Summary, 
-/** Findings. The text repeats them for clients that cannot draw them. */
-findings?: Findings, 
-/** The text is an overview of the workspace, for clients that cannot draw the one in the summary that follows. */
-isOverview?: boolean, 
-/** Figures of a model's answer, on its last chunk. */
-usage?: Usage, ended?: boolean, 
-/** Its turn failed; the text is the reason, after `❌ `. */
-failed?: boolean, 
-/** It arrived after its turn was cancelled. */
-late?: boolean, };
+export type SpeechMeta = {
+  /** The summary of an exploration, on its last message. */
+  summary?: Summary;
+  /** Findings. The text repeats them for clients that cannot draw them. */
+  findings?: Findings;
+  /** The text is an overview of the workspace, for clients that cannot draw the one in the summary that follows. */
+  isOverview?: boolean;
+  /** Figures of a model's answer, on its last chunk. */
+  usage?: Usage;
+  ended?: boolean;
+  /** Its turn failed; the text is the reason, after `❌ `. */
+  failed?: boolean;
+  /** It arrived after its turn was cancelled. */
+  late?: boolean;
+};
 
 /** A command that the user always allows. */
-export type StandingRule = { approvalId: string, sessionId: string, agentId: string, 
-/** The agent's display name. */
-agent: string, command: ApprovalCommand | null, 
-/** Name of the client that answered. */
-by: string, at: number, };
+export type StandingRule = {
+  approvalId: string;
+  sessionId: string;
+  agentId: string;
+  /** The agent's display name. */
+  agent: string;
+  command: ApprovalCommand | null;
+  /** Name of the client that answered. */
+  by: string;
+  at: number;
+};
 
-export type StandingRules = { 
-/** Newest first. */
-rules: Array<StandingRule>, };
+export type StandingRules = {
+  /** Newest first. */
+  rules: Array<StandingRule>;
+};
 
 /** `_meta.openagents` of what an agent reports: `available_commands_update`, `config_option_update`, `usage_update`. */
-export type StateMeta = { 
-/** Id of the agent. */
-agent: string, };
+export type StateMeta = {
+  /** Id of the agent. */
+  agent: string;
+};
 
 /** The result of an exploration, with evidence. */
-export type Summary = { 
-/** Name of the workspace. */
-repository: string, 
-/** One sentence; absent if no intent was found. */
-intent?: string, 
-/** Source of the sentence. */
-source: IntentSource, 
-/** Name of the model, if the source is [`IntentSource::Model`]. */
-model?: string, 
-/** Up to five sessions, newest first. */
-recent_work: Array<RecentWork>, 
-/** Up to five paths relative to the workspace, most edited first. */
-top_files: Array<string>, 
-/** Up to three suggested prompts. */
-followups: Array<string>, 
-/** Evidence for the sentence. */
-evidence: Array<Evidence>, 
-/** Findings for the goals, best first; empty without goals. */
-findings?: Array<Finding>, 
-/** Of an exploration without goals. */
-overview?: Overview, };
+export type Summary = {
+  /** Name of the workspace. */
+  repository: string;
+  /** One sentence; absent if no intent was found. */
+  intent?: string;
+  /** Source of the sentence. */
+  source: IntentSource;
+  /** Name of the model, if the source is [`IntentSource::Model`]. */
+  model?: string;
+  /** Up to five sessions, newest first. */
+  recent_work: Array<RecentWork>;
+  /** Up to five paths relative to the workspace, most edited first. */
+  top_files: Array<string>;
+  /** Up to three suggested prompts. */
+  followups: Array<string>;
+  /** Evidence for the sentence. */
+  evidence: Array<Evidence>;
+  /** Findings for the goals, best first; empty without goals. */
+  findings?: Array<Finding>;
+  /** Of an exploration without goals. */
+  overview?: Overview;
+};
 
 /** Targets of prompts. As text: `inline`, `gptoss`, `codex`, `claude`, `custom:<id>`, or another agent's id. */
 export type Target = string;
 
 /** Metadata of a terminal in a tool call, under `terminal`. */
-export type TerminalMeta = { command?: string, output: string, 
-/** The output is cut. */
-truncated: boolean, 
-/** How it ended. */
-exitCode?: number, 
-/** What ended it. */
-signal?: string, };
+export type TerminalMeta = {
+  command?: string;
+  output: string;
+  /** The output is cut. */
+  truncated: boolean;
+  /** How it ended. */
+  exitCode?: number;
+  /** What ended it. */
+  signal?: string;
+};
 
-export type ToolMeta = { opHash?: number, stage?: string, 
-/** From 0 to 1. */
-progress?: number, 
-/** What it is doing. */
-note?: string, 
-/** A limit was reached: there is more than shown. */
-truncated?: boolean, 
-/** The time limit was reached. */
-timedOut?: boolean, 
-/** Items that were skipped. */
-omitted?: number, 
-/** The output was shortened for transport; `_openagents/update` returns all of it. */
-pruned?: boolean, 
-/** The update with the whole output, if the call is folded. */
-outputSeq?: number, 
-/** Why it failed. */
-error?: string, 
-/** It arrived after its turn was cancelled. */
-late?: boolean, 
-/** The approval that the call waits for, or its outcome. */
-approval?: Approval, 
-/** The session of the sub-agent that the call started, in the log of another agent. */
-childSessionId?: string, };
+export type ToolMeta = {
+  opHash?: number;
+  stage?: string;
+  /** From 0 to 1. */
+  progress?: number;
+  /** What it is doing. */
+  note?: string;
+  /** A limit was reached: there is more than shown. */
+  truncated?: boolean;
+  /** The time limit was reached. */
+  timedOut?: boolean;
+  /** Items that were skipped. */
+  omitted?: number;
+  /** The output was shortened for transport; `_openagents/update` returns all of it. */
+  pruned?: boolean;
+  /** The update with the whole output, if the call is folded. */
+  outputSeq?: number;
+  /** Why it failed. */
+  error?: string;
+  /** It arrived after its turn was cancelled. */
+  late?: boolean;
+  /** The approval that the call waits for, or its outcome. */
+  approval?: Approval;
+  /** The session of the sub-agent that the call started, in the log of another agent. */
+  childSessionId?: string;
+};
 
 /** The details shown with the question; the raw input of the approval. */
-export type TrustQuestion = { 
-/** Canonical. */
-workspace: string, 
-/** Display name of the waiting agent. */
-agent: string, 
-/** The program that would be started, if known. */
-program?: string, 
-/** The folder was trusted before, and some of its files have changed. */
-again: boolean, 
-/** The agent decides for itself when to ask before it acts. Trusting the folder lets it start there anyway. */
-decidesWhatItAsks?: boolean, 
-/** Number of its own sessions that the agent deletes at its next start. */
-deletes?: number, 
-/** The waiting prompt, which is sent again if the program ends before the answer; absent if it is long. */
-prompt?: string, 
-/** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
-files: Array<AgentFile>, 
-/** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
-complete: boolean, };
+export type TrustQuestion = {
+  /** Canonical. */
+  workspace: string;
+  /** Display name of the waiting agent. */
+  agent: string;
+  /** The program that would be started, if known. */
+  program?: string;
+  /** The folder was trusted before, and some of its files have changed. */
+  again: boolean;
+  /** The agent decides for itself when to ask before it acts. Trusting the folder lets it start there anyway. */
+  decidesWhatItAsks?: boolean;
+  /** Number of its own sessions that the agent deletes at its next start. */
+  deletes?: number;
+  /** The waiting prompt, which is sent again if the program ends before the answer; absent if it is long. */
+  prompt?: string;
+  /** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
+  files: Array<AgentFile>;
+  /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */
+  complete: boolean;
+};
 
 /** What trusting a folder did. */
-export type TrustResult = { brings: AgentFiles, 
-/** The trusted folder that covers it: itself, or one above it. */
-coveredBy: string, 
-/** In the order of their paths. */
-workspaces: Array<TrustedWorkspace>, };
+export type TrustResult = {
+  brings: AgentFiles;
+  /** The trusted folder that covers it: itself, or one above it. */
+  coveredBy: string;
+  /** In the order of their paths. */
+  workspaces: Array<TrustedWorkspace>;
+};
 
 /** The folders in which agents may start. */
-export type TrustSnapshot = { 
-/** In the order of their paths. */
-workspaces: Array<TrustedWorkspace>, };
+export type TrustSnapshot = {
+  /** In the order of their paths. */
+  workspaces: Array<TrustedWorkspace>;
+};
 
-export type TrustedWorkspace = { 
-/** Canonical. */
-path: string, 
-/** Name of the client on which it was trusted. */
-by: string, 
-/** When it was last trusted. */
-at: number, };
+export type TrustedWorkspace = {
+  /** Canonical. */
+  path: string;
+  /** Name of the client on which it was trusted. */
+  by: string;
+  /** When it was last trusted. */
+  at: number;
+};
 
 /** An agent that decides for itself when to ask, and a folder in which the user lets it start anyway. */
-export type UnaskedAgent = { 
-/** Its id. */
-agent: string, 
-/** The folder, canonical; includes its subfolders. */
-folder: string, };
+export type UnaskedAgent = {
+  /** Its id. */
+  agent: string;
+  /** The folder, canonical; includes its subfolders. */
+  folder: string;
+};
 
-export type UpdateMeta = { 
-/** The number of the update in its session, or the line in the log of another agent. */
-seq?: number, 
-/** When it was stored. */
-ts?: number, 
-/** Part of a snapshot: it replaces several updates, and `seq` is the number of the last one. */
-folded?: boolean, 
-/** When the last of those updates was stored, if that is another time. */
-lastTs?: number, 
-/** The call that started the delegate to whose session the update belongs. */
-parentCallId?: string, childSessionId?: string, 
-/** The user took the turn back, in the log of another agent. */
-undone?: boolean, 
-/** `store_failed`: the log cannot be written, and this is not in it. */
-error?: string, };
+export type UpdateMeta = {
+  /** The number of the update in its session, or the line in the log of another agent. */
+  seq?: number;
+  /** When it was stored. */
+  ts?: number;
+  /** Part of a snapshot: it replaces several updates, and `seq` is the number of the last one. */
+  folded?: boolean;
+  /** When the last of those updates was stored, if that is another time. */
+  lastTs?: number;
+  /** The call that started the delegate to whose session the update belongs. */
+  parentCallId?: string;
+  childSessionId?: string;
+  /** The user took the turn back, in the log of another agent. */
+  undone?: boolean;
+  /** `store_failed`: the log cannot be written, and this is not in it. */
+  error?: string;
+};
 
 /** A page of an update's JSON, whose outputs are not cut. */
-export type UpdatePage = { sessionId: string, seq: number, 
-/** When it was stored. */
-ts: number, offset: number, 
-/** Bytes of the whole text. */
-total: number, text: string, 
-/** Where the next page begins; absent on the last one. */
-nextOffset?: number, };
+export type UpdatePage = {
+  sessionId: string;
+  seq: number;
+  /** When it was stored. */
+  ts: number;
+  offset: number;
+  /** Bytes of the whole text. */
+  total: number;
+  text: string;
+  /** Where the next page begins; absent on the last one. */
+  nextOffset?: number;
+};
 
 /** Params of `session/update`. */
-export type UpdateParams = { sessionId: string, 
-/** The update, as ACP defines it. */
-update: SessionUpdate, 
-/** Its number and time. */
-_meta?: Meta<UpdateMeta>, };
+export type UpdateParams = {
+  sessionId: string;
+  /** The update, as ACP defines it. */
+  update: SessionUpdate;
+  /** Its number and time. */
+  _meta?: Meta<UpdateMeta>;
+};
 
 /** Params of `_openagents/update`. */
-export type UpdateQuery = { sessionId: string, seq: number, 
-/** Where the page begins, in bytes. */
-offset?: number, 
-/** At most this many bytes: 256 KiB by default, 4 MiB at most. */
-limit?: number, };
+export type UpdateQuery = {
+  sessionId: string;
+  seq: number;
+  /** Where the page begins, in bytes. */
+  offset?: number;
+  /** At most this many bytes: 256 KiB by default, 4 MiB at most. */
+  limit?: number;
+};
 
 /** Figures of one answer. */
-export type Usage = { 
-/** Number of prompt tokens. */
-promptTokens: number, 
-/** Number of prompt tokens that were cached. */
-cachedTokens: number, 
-/** Number of generated tokens. */
-tokens: number, 
-/** Generation rate, without prompt processing. */
-tokensPerSecond: number, 
-/** Time from the request to the first token, including loading. */
-firstTokenMs: number, 
-/** Resident memory of the model's process in bytes. */
-memoryBytes: number, };
+export type Usage = {
+  /** Number of prompt tokens. */
+  promptTokens: number;
+  /** Number of prompt tokens that were cached. */
+  cachedTokens: number;
+  /** Number of generated tokens. */
+  tokens: number;
+  /** Generation rate, without prompt processing. */
+  tokensPerSecond: number;
+  /** Time from the request to the first token, including loading. */
+  firstTokenMs: number;
+  /** Resident memory of the model's process in bytes. */
+  memoryBytes: number;
+};
 
 /** Params of the methods that return a snapshot. */
-export type Watch = { 
-/** Send every later snapshot as a notification. */
-watch?: boolean, };
+export type Watch = {
+  /** Send every later snapshot as a notification. */
+  watch?: boolean;
+};
 
-export type WorkspaceAgent = { workspace: string, 
-/** The agent's id; absent clears the choice. */
-agent: string | null, };
+export type WorkspaceAgent = {
+  workspace: string;
+  /** The agent's id; absent clears the choice. */
+  agent: string | null;
+};
 
-export type WorkspaceInfo = { 
-/** Absolute. */
-path: string, name: string, 
-/** When a session in it last changed. */
-lastActive: number, sessions: number, };
+export type WorkspaceInfo = {
+  /** Absolute. */
+  path: string;
+  name: string;
+  /** When a session in it last changed. */
+  lastActive: number;
+  sessions: number;
+};
 
 /** Params of `_openagents/trust/add` and `_openagents/trust/revoke`. */
-export type WorkspacePath = { 
-/** The folder. */
-path: string, 
-/** The agent settings that the user saw before trusting the folder; the call fails if they have changed. */
-seen?: AgentFiles, };
+export type WorkspacePath = {
+  /** The folder. */
+  path: string;
+  /** The agent settings that the user saw before trusting the folder; the call fails if they have changed. */
+  seen?: AgentFiles;
+};
 
-export type WorkspacesResult = { 
-/** The last used one first. */
-workspaces: Array<WorkspaceInfo>, 
-/** The folder in which the bridge was started. */
-root: string | null, };
+export type WorkspacesResult = {
+  /** The last used one first. */
+  workspaces: Array<WorkspaceInfo>;
+  /** The folder in which the bridge was started. */
+  root: string | null;
+};
