@@ -1,7 +1,7 @@
 //! The bridge behind the window: one in this process, or one that another process already runs on this data folder.
 
 use crate::{folder, notifications, window};
-use openagents_agents::{AgentsConfig, LocalAgents};
+use openagents_agents::{AgentsConfig, LocalAgents, OwnTools};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Bridge, BridgeConfig, BridgeError, Claim, NetworkConfig, Providers, Surroundings};
 use openagents_core::{
@@ -83,10 +83,17 @@ impl Backend {
     }
 }
 
+/// The program `openagents`: beside this one, or in the `PATH`.
+fn own_program() -> PathBuf {
+    let beside = std::env::current_exe().map(|program| program.with_file_name("openagents"));
+    beside.ok().filter(|beside| beside.is_file()).unwrap_or_else(|| PathBuf::from("openagents"))
+}
+
 fn providers(around: Surroundings) -> Providers {
     let agents = LocalAgents::start(AgentsConfig {
         settings: around.settings.clone(),
         history: around.history.clone(),
+        own_tools: Some(OwnTools { program: own_program(), home: around.home }),
         packages: around.packages,
         registry: None,
     });

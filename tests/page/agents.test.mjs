@@ -239,7 +239,7 @@ test('an agent is installed after the user has seen what it is, updated and remo
 
   played.package({ offer: OFFER, installed: '0.100.0', previous: '0.99.0' });
   await tab.shootAll('agents-update');
-  await card.getByRole('button', { name: 'Back to 0.99.0' }).click();
+  await card.getByRole('button', { name: 'Switch to 0.99.0' }).click();
   await card.getByRole('button', { name: 'Update to 0.101.0…' }).click();
   await card.getByRole('button', { name: 'Update', exact: true }).click();
   played.package({ offer: OFFER, installed: '0.101.0' });
@@ -292,6 +292,8 @@ test("an agent's login runs in a terminal: its address opens, a code is typed, i
   await tab.shootAll('agents-login');
   await sheet.getByRole('log', { name: 'Terminal' }).press('1');
   await sheet.getByText('Code > 1234').waitFor();
+  // The check that follows a login changes the list; the program is not started again.
+  played.agents({ checking: true });
   await sheet.getByLabel('Answer').fill('a b');
   await sheet.getByRole('button', { name: 'Send' }).click();
   await sheet.getByText('starts again with your login', { exact: false }).waitFor();
@@ -302,8 +304,46 @@ test("an agent's login runs in a terminal: its address opens, a code is typed, i
       { id: 'claude-code', text: 'a b\r' },
     ],
   );
+  played.agents({ checking: false });
   await sheet.getByRole('button', { name: 'Close' }).click();
   await sheet.waitFor({ state: 'detached' });
+  assert.equal(played.sent.filter(({ method }) => method === '_openagents/agents/log_in').length, 1);
   assert.ok(!played.sent.some(({ method }) => method === '_openagents/agents/stop_login'));
+  await tab.close();
+});
+
+test('agents get the tools of OpenAgents by a switch, and other servers by a form', async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  if (!stage.trusts) await stage.trust();
+  await stage.settings(tab);
+  const tools = page.getByRole('region', { name: 'Tools for agents' });
+  const own = tools.getByRole('checkbox', { name: 'OpenAgents' });
+  await own.check();
+  await tools.getByRole('button', { name: 'Add an MCP server' }).click();
+  await tools.getByLabel('Name').fill('Shell tools');
+  await tools.getByLabel('Command or address').fill('sh -c "exit 0"');
+  await tools.getByLabel('Variables').fill('lower-case');
+  await tools.getByRole('button', { name: 'Add', exact: true }).click();
+  await tools.getByText('not the name of a variable', { exact: false }).waitFor();
+  await tools.getByLabel('Variables').fill('HOME');
+  await tab.shootAll('agents-tools');
+  await tools.getByRole('button', { name: 'Add', exact: true }).click();
+  await tools.getByText('shell-tools', { exact: true }).waitFor();
+  await page.keyboard.press('Escape');
+  await stage.addFake(tab);
+  await stage.ask(tab, '[[servers]]');
+  const answer = page.locator('.message', { hasText: '"name":"shell-tools"' });
+  await answer.waitFor();
+  assert.match(await answer.innerText(), /"name":"openagents"/);
+  await tab.atRest();
+  // Gone with the next prompt.
+  await stage.settings(tab);
+  await own.uncheck();
+  await tools.getByRole('button', { name: 'Remove shell-tools' }).click();
+  await tools.getByText('shell-tools', { exact: true }).waitFor({ state: 'detached' });
+  await page.keyboard.press('Escape');
+  await stage.prompt(tab, '[[servers]]');
+  await page.locator('.message', { hasText: /^\d+ \[\]$/ }).waitFor();
   await tab.close();
 });

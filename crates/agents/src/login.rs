@@ -2,7 +2,7 @@
 
 use crate::{
     known::KnownAgent,
-    limits::{LOGIN_BYTES, STOP_GRACE},
+    limits::{CAPTURE_REST, LOGIN_BYTES, LOGIN_CHECK, LOGIN_FORGOTTEN, LOGIN_TEXT, LOGIN_TYPED, STOP_GRACE},
     packages::{Installed, Packages},
     process::exit_in_words,
     shell::Environment,
@@ -14,12 +14,12 @@ use pty_process::{
     Size,
     blocking::{self, Pty},
 };
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     process::Child,
-    sync::Arc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -76,9 +76,9 @@ impl std::fmt::Display for LoginCommand {
 
 /// A running login, or one that has ended.
 pub(crate) struct Login {
-    terminal: Pty,
     /// The program leads a session and a process group of its own.
     group: Pid,
+    typed: mpsc::SyncSender<String>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -86,8 +86,12 @@ pub(crate) struct Login {
 struct State {
     parser: vt100::Parser,
     version: u64,
+    /// All output has been read.
+    is_read: bool,
     /// How the program ended, and whether without an error.
     ended: Option<(String, bool)>,
+    /// When a client last asked for the screen.
+    seen: Instant,
 }
 
 impl std::fmt::Debug for Login {
@@ -118,47 +122,101 @@ impl Login {
             .env("TERM", "xterm-256color")
             .current_dir(folder);
         let child = command.spawn(program_side).map_err(failed)?;
-        let state =
-            State { parser: vt100::Parser::new(LOGIN_ROWS, LOGIN_COLUMNS, 0), version: 1, ended: None };
+        let (typed, to_type) = mpsc::sync_channel(LOGIN_TYPED);
+        let state = State {
+            parser: vt100::Parser::new(LOGIN_ROWS, LOGIN_COLUMNS, 0),
+            version: 1,
+            is_read: false,
+            ended: None,
+            seen: Instant::now(),
+        };
         let group = Pid::from_child(&child);
-        let login = Arc::new(Self { terminal, group, state: Mutex::new(state), changed: Condvar::new() });
-        let reader = login.clone();
-        let started = thread::Builder::new().name("login".to_owned()).spawn(move || {
-            reader.read(child);
-            on_end();
-        });
-        started.inspect_err(|_| login.stop())?;
+        let login = Arc::new(Self { group, typed, state: Mutex::new(state), changed: Condvar::new() });
+        let terminal = Arc::new(terminal);
+        let (reader, typist, waiter) = (login.clone(), login.clone(), login.clone());
+        let writer = terminal.clone();
+        let threads = [
+            spawn("login-read", move || reader.read(&terminal)),
+            spawn("login-write", move || typist.write(&writer, &to_type)),
+            spawn("login-wait", move || {
+                waiter.wait_for(child);
+                on_end();
+            }),
+        ];
+        threads.into_iter().collect::<io::Result<()>>().inspect_err(|_| {
+            let _ = kill_process_group(group, Signal::KILL);
+        })?;
         Ok(login)
     }
 
-    /// Reads until the program has ended.
-    fn read(&self, mut child: Child) {
+    fn read(&self, mut terminal: &Pty) {
         let mut bytes = [0; 4096];
         let mut total = 0;
         // At the end of the program, Linux reports an error instead of the end of the file.
-        while let Ok(count @ 1..) = (&self.terminal).read(&mut bytes) {
+        while let Ok(count @ 1..) = terminal.read(&mut bytes) {
             total += count;
             if total > LOGIN_BYTES {
                 self.signal(Signal::KILL);
             }
-            let mut state = self.state.lock();
-            state.parser.process(&bytes[..count]);
-            state.version += 1;
-            self.changed.notify_all();
+            self.change(|state| state.parser.process(&bytes[..count]));
         }
-        let status = child.wait();
-        let ended = match status {
+        self.change(|state| state.is_read = true);
+    }
+
+    /// Ends the rest of the program's group with it, and reaps it after that: its id is not reused until then.
+    fn wait_for(&self, mut child: Child) {
+        while let Err(rustix::io::Errno::INTR) =
+            waitid(WaitId::Pid(self.group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {}
+        let until = Instant::now() + CAPTURE_REST;
+        let mut state = self.state.lock();
+        // A process that is left behind may keep the terminal open.
+        while !state.is_read && !self.changed.wait_until(&mut state, until).timed_out() {}
+        // Fails if no process is left.
+        let _ = kill_process_group(self.group, Signal::KILL);
+        state.ended = Some(match child.wait() {
             Ok(status) => (exit_in_words(status), status.success()),
             Err(error) => (error.to_string(), false),
-        };
-        let mut state = self.state.lock();
-        state.ended = Some(ended);
+        });
         state.version += 1;
         self.changed.notify_all();
     }
 
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock();
+        change(&mut state);
+        state.version += 1;
+        self.changed.notify_all();
+    }
+
+    /// Writes what is typed: a program that does not read holds up this thread only. Also ends a login that no client
+    /// shows any more.
+    fn write(&self, mut terminal: &Pty, typed: &mpsc::Receiver<String>) {
+        loop {
+            match typed.recv_timeout(LOGIN_CHECK) {
+                Ok(text) => {
+                    if let Err(error) = terminal.write_all(text.as_bytes()) {
+                        tracing::debug!("a login ended while the user typed: {error}");
+                        return;
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if self.is_running() => {
+                    if self.is_forgotten() {
+                        self.stop();
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.state.lock().ended.is_none()
+    }
+
+    /// Returns whether no client has asked for its screen for some time.
+    fn is_forgotten(&self) -> bool {
+        self.state.lock().seen.elapsed() > LOGIN_FORGOTTEN
     }
 
     fn signal(&self, signal: Signal) {
@@ -170,10 +228,15 @@ impl Login {
     }
 }
 
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
 impl LoginTerminal for Login {
     fn screen(&self, since: u64, wait: Duration) -> LoginScreen {
         let until = Instant::now() + wait;
         let mut state = self.state.lock();
+        state.seen = Instant::now();
         while state.version <= since && state.ended.is_none() {
             if self.changed.wait_until(&mut state, until).timed_out() {
                 break;
@@ -203,11 +266,16 @@ impl LoginTerminal for Login {
         }
     }
 
-    fn type_text(&self, text: &str) {
-        if self.is_running()
-            && let Err(error) = (&self.terminal).write_all(text.as_bytes())
-        {
-            tracing::debug!("a login ended while the user typed: {error}");
+    fn type_text(&self, text: &str) -> Result<(), String> {
+        if text.len() > LOGIN_TEXT {
+            return Err(format!("the text has {} bytes; type at most {LOGIN_TEXT} at a time", text.len()));
+        }
+        match self.typed.try_send(text.to_owned()) {
+            Err(mpsc::TrySendError::Full(_)) => {
+                Err("the program does not read what is typed; cancel the login".to_owned())
+            }
+            // After the end, nobody reads.
+            Ok(()) | Err(mpsc::TrySendError::Disconnected(_)) => Ok(()),
         }
     }
 
@@ -242,7 +310,6 @@ fn links(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::testing::program;
-    use std::sync::mpsc;
 
     fn start(script: &str) -> (Arc<Login>, mpsc::Receiver<()>, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
@@ -280,7 +347,7 @@ printf '\033[1mOpen\033[0m {address}\r\nCode: '; read code; test "$code" = "a b"
         let screen = wait(&login, |screen| screen.lines.iter().any(|line| line.starts_with("Code:")));
         assert_eq!(screen.links, [address], "{screen:?}");
         assert_eq!(screen.cursor, Some([2, 6]));
-        login.type_text("a b\r");
+        login.type_text("a b\r").unwrap();
         let screen = wait(&login, |screen| screen.ended.is_some());
         assert_eq!(
             (screen.succeeded, screen.lines.last().map(String::as_str)),
@@ -289,7 +356,7 @@ printf '\033[1mOpen\033[0m {address}\r\nCode: '; read code; test "$code" = "a b"
         );
         assert!(screen.lines.contains(&"Welcome, now".to_owned()), "{screen:?}");
         assert_eq!(ended.recv(), Ok(()));
-        login.type_text("ignored");
+        login.type_text("ignored").unwrap();
         login.stop();
     }
 
@@ -305,6 +372,26 @@ printf '\033[1mOpen\033[0m {address}\r\nCode: '; read code; test "$code" = "a b"
         login.stop();
         assert_eq!(ended.recv(), Ok(()));
         assert!(login.screen(0, Duration::ZERO).ended.unwrap().contains("SIGKILL"));
+    }
+
+    #[test]
+    fn program_that_does_not_read_holds_up_nobody() {
+        let (login, ended, _folder) = start("echo ready; sleep 1000");
+        wait(&login, |screen| screen.lines[0] == "ready");
+        assert!(login.type_text(&"x".repeat(LOGIN_TEXT + 1)).is_err());
+        let line = "x".repeat(LOGIN_TEXT);
+        let refused = (0..1_000).find_map(|_| login.type_text(&line).err()).unwrap();
+        assert!(refused.contains("does not read"), "{refused}");
+        login.stop();
+        assert_eq!(ended.recv(), Ok(()));
+    }
+
+    #[test]
+    fn process_left_behind_does_not_keep_the_login_running() {
+        let (login, ended, _folder) = start("trap '' HUP; (trap '' HUP; sleep 1000) & echo done");
+        assert_eq!(ended.recv(), Ok(()));
+        let screen = login.screen(0, Duration::ZERO);
+        assert_eq!((screen.lines[0].as_str(), screen.succeeded), ("done", true));
     }
 
     #[test]

@@ -80,7 +80,9 @@ pub struct Surroundings {
     /// Transcripts of other agents.
     pub history: Arc<History>,
     pub settings: Arc<dyn SettingsStore>,
-    /// The folder of installed agents, in the data folder.
+    /// The data folder.
+    pub home: PathBuf,
+    /// The folder of installed agents in it.
     pub packages: PathBuf,
 }
 
@@ -235,7 +237,7 @@ impl Bridge {
         };
         let handed_over = async {
             wanted.await;
-            while !self.server.services.turns.is_idle() {
+            while !self.server.services.turns.is_idle() || self.is_installing() {
                 sleep(POLL).await;
             }
         };
@@ -243,6 +245,13 @@ impl Bridge {
             () = unused => {}
             () = handed_over => {}
         }
+    }
+
+    /// Returns whether an agent is being installed.
+    fn is_installing(&self) -> bool {
+        let agents = self.server.services.logins.as_ref().map(|agents| agents.snapshot().agents);
+        let mut packages = agents.into_iter().flatten().filter_map(|card| card.package);
+        packages.any(|package| package.progress.is_some())
     }
 
     /// Stops running turns, stores their last updates, closes every socket, and releases the data folder.
@@ -408,8 +417,8 @@ async fn build_services(
     providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
 ) -> Result<Services, BridgeError> {
     let OpenedHistory { history, index, stored } = past;
-    let packages = config.home.join("agents");
-    let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), packages };
+    let (home, packages) = (config.home.clone(), config.home.join("agents"));
+    let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), home, packages };
     let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
     let models = providers.models.clone().map(Managed::models);
     let logins = providers.agents.clone();

@@ -2,7 +2,7 @@
 
 use crate::output;
 use anyhow::Context;
-use openagents_agents::{AgentsConfig, LocalAgents};
+use openagents_agents::{AgentsConfig, LocalAgents, OwnTools};
 use openagents_apple::FoundationModels;
 use openagents_bridge::{Providers, StoredSettings, Surroundings};
 use openagents_core::{
@@ -90,6 +90,7 @@ fn providers_with(around: Surroundings, preload: bool) -> Providers {
     let agents = LocalAgents::start(AgentsConfig {
         settings: around.settings.clone(),
         history: around.history.clone(),
+        own_tools: std::env::current_exe().ok().map(|program| OwnTools { program, home: around.home }),
         packages: around.packages,
         registry: None,
     });

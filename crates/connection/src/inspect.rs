@@ -15,7 +15,11 @@ const FRAME_BYTES: usize = 64 << 10;
 /// Maximum bytes of the answer to `_openagents/inspect`, which holds the newest frames that fit.
 const ANSWER: usize = 8 << 20;
 
-/// Shown instead of a frame with what a user types to log in.
+/// The end of the method whose frames hold what a user types to log in: `_openagents/agents/login_type`, also if a
+/// client escapes the slashes.
+const LOGIN_TYPE: &str = "login_type";
+
+/// Shown instead of such a frame.
 const HIDDEN_INPUT: &str = r#"{"method":"_openagents/agents/login_type","params":"…"}"#;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +122,7 @@ struct Ring {
 impl Inspector {
     pub fn record_in(&self, peer: &Peer, text: &str) {
         // What a user types to log in may be a password.
-        let shown = if text.contains(wire::LOGIN_TYPE) { HIDDEN_INPUT } else { text };
+        let shown = if text.contains(LOGIN_TYPE) { HIDDEN_INPUT } else { text };
         let kept = openagents_core::text::prefix(shown, FRAME_BYTES).into();
         self.record(peer, Direction::In, std::iter::once((text.len(), kept)));
     }

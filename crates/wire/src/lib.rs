@@ -43,9 +43,6 @@ pub use meta::{
     NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
     SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
 };
-/// The method whose frames hold what a user types to log in.
-pub const LOGIN_TYPE: &str = "_openagents/agents/login_type";
-
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
     ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,

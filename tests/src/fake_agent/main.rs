@@ -17,6 +17,7 @@
 //! | `[[update JSON]]` | an update; no `]]` in it |
 //! | `[[mode ID]]`, `[[which-mode]]` | changes its mode by itself and reports it; sends its mode |
 //! | `[[until-mode ID]]` | waits until its mode is set to this, or the turn is cancelled |
+//! | `[[servers]]` | sends its process and the MCP servers that it got |
 //! | `[[capability NAME]]` | sends whether the client offers `readTextFile`, `writeTextFile` |
 //! | `[[silence]]` | a turn without output |
 //! | `[[log]]` | a log line in JSON, with the id of the prompt's request |
@@ -147,7 +148,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
         }
         "session/new" => {
             let session = format!("fake-{}", std::process::id());
-            peer.open(&session, params["cwd"].as_str().unwrap_or("."));
+            peer.open(&session, params);
             if set("FAKE_AGENT_EARLY").is_some() {
                 greet(peer);
             }
@@ -160,7 +161,7 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
         }
         "session/load" | "session/resume" => {
             let session = params["sessionId"].as_str().unwrap_or_default();
-            peer.open(session, params["cwd"].as_str().unwrap_or("."));
+            peer.open(session, params);
             if method == "session/load" {
                 peer.update(json!({"sessionUpdate": "user_message_chunk",
                     "content": {"type": "text", "text": "Replayed prompt"}}));

@@ -33,6 +33,8 @@ pub(crate) struct Session {
     /// The links of the last prompt.
     pub links: Vec<String>,
     pub capabilities: Value,
+    /// The MCP servers of the session, as sent.
+    pub servers: Value,
     pub mode: String,
     pub speed: String,
 }
@@ -46,9 +48,11 @@ impl Peer {
         lock(&self.session).capabilities = capabilities;
     }
 
-    pub(crate) fn open(&self, id: &str, cwd: &str) {
+    pub(crate) fn open(&self, id: &str, params: &Value) {
         let mut session = lock(&self.session);
+        let cwd = params["cwd"].as_str().unwrap_or(".");
         (session.id, session.cwd) = (id.to_owned(), cwd.to_owned());
+        session.servers.clone_from(&params["mcpServers"]);
         session.mode = std::env::var("FAKE_AGENT_MODE").unwrap_or_else(|_| "ask".to_owned());
         "fast".clone_into(&mut session.speed);
     }

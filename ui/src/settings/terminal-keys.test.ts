@@ -15,7 +15,8 @@ test('keys are sent as a terminal sends them', () => {
     '\x1b[B',
   ]);
   expect(key('c', { ctrlKey: true })).toBe('\x03');
-  expect(key('b', { altKey: true })).toBe('\x1bb');
+  expect(key('@', { altKey: true })).toBe('@');
+  expect(key('@', { altKey: true, ctrlKey: true })).toBe('@');
 });
 
 test('keys of the page and the system are left alone', () => {

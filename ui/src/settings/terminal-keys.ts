@@ -25,7 +25,8 @@ export function terminalText({ key, ctrlKey, metaKey, altKey, shiftKey, isCompos
   const special = KEYS[key];
   if (special !== undefined) return special;
   if ([...key].length !== 1) return null;
-  if (!ctrlKey) return altKey ? `\x1b${key}` : key;
+  // Option and AltGr (Ctrl and Alt on Windows) type characters: `@` on a German keyboard.
+  if (!ctrlKey || altKey) return key;
   // Copy and paste.
   if (shiftKey) return null;
   const code = key.toUpperCase().charCodeAt(0);

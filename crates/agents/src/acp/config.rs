@@ -23,7 +23,18 @@ pub struct AcpAgentConfig {
     pub reads_files_here: bool,
     /// Whether the agent's sessions survive `session/load`.
     pub loads: bool,
+    /// Our own MCP server; absent if this program cannot start it.
+    pub own_tools: Option<OwnTools>,
     pub timeouts: AcpTimeouts,
+}
+
+/// How an agent starts `openagents mcp`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnTools {
+    /// The program `openagents`: a name that is looked up in `PATH`, or an absolute path.
+    pub program: PathBuf,
+    /// The data folder.
+    pub home: PathBuf,
 }
 
 impl AcpAgentConfig {
@@ -43,6 +54,7 @@ impl AcpAgentConfig {
             retention: None,
             reads_files_here: true,
             loads: true,
+            own_tools: None,
             timeouts: AcpTimeouts::default(),
         }
     }

@@ -22,6 +22,7 @@ mod questions;
 mod requests;
 mod stage;
 mod terminals;
+mod tools;
 mod watch;
 
 pub use crate::{
@@ -33,13 +34,15 @@ use crate::{
     process::Groups,
     retention::{self, Place},
 };
-pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts};
+pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts, OwnTools};
 use files::Access;
 pub(crate) use frame::{Incoming, SPREAD_MESSAGE, Spread, number, parse};
 use live::{Live, Prompt};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
+    agent::{
+        AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, ToolServer, end_turn,
+    },
     model::{Activity, Availability},
     update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
     workspace::Workspace,
@@ -73,6 +76,8 @@ struct Slot {
     live: Mutex<Option<Arc<Live>>>,
     /// The agent's id for the session.
     session: Mutex<Option<String>>,
+    /// The MCP servers with which the running agent was started.
+    tools: Mutex<Vec<ToolServer>>,
     closed: AtomicBool,
 }
 
@@ -119,7 +124,7 @@ impl AcpAgent {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
-            let (live, OpenedSession { session, lost }) =
+            let (live, OpenedSession { session, lost, .. }) =
                 self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
             let brief = lost.and_then(|why| self.brief(host, &why));
@@ -165,6 +170,8 @@ impl AcpAgent {
         if let (Some(live), Some(session)) = (slot.live.lock().clone(), known.clone()) {
             if live.root != root {
                 live.connection.stop(format!("{} moves to another workspace", self.config.name));
+            } else if *slot.tools.lock() != request.tools {
+                live.connection.stop(format!("{} gets other tools", self.config.name));
             }
             // This wait is bounded: an agent that ignores the turn's cancel is stopped.
             if live.is_busy() {
@@ -174,7 +181,7 @@ impl AcpAgent {
                 pause(cancel)?;
             }
             if !live.is_gone() {
-                return Ok((live, OpenedSession { session, lost: None }));
+                return Ok((live, OpenedSession { session, lost: None, notes: Vec::new() }));
             }
         }
         let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);
@@ -196,13 +203,23 @@ impl AcpAgent {
             live.connection.stop(self.closed_reason());
         }
         let deadline = Instant::now() + timeouts.start;
-        let opening = Opening { config: &self.config, live: &live, host: host.as_ref(), cancel, deadline };
+        let opening = Opening {
+            config: &self.config,
+            live: &live,
+            host: host.as_ref(),
+            cancel,
+            deadline,
+            tools: &request.tools,
+            environment: &command.environment,
+        };
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
             slot.live.lock().take();
         })?;
         *slot.session.lock() = Some(opened.session.clone());
+        slot.tools.lock().clone_from(&request.tools);
+        opened.notes.iter().for_each(|text| note(host, text.clone()));
         live.open();
         Ok((live, opened))
     }

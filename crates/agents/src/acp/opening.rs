@@ -6,6 +6,7 @@ use super::{
     frame::RpcError,
     live::Live,
     stage::{PendingSet, SetAnswer, SetBy, Stage},
+    tools::{Servers, servers},
     watch::{Lowered, Watch, current, named},
 };
 use crate::{
@@ -15,12 +16,13 @@ use crate::{
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost},
+    agent::{AgentEvent, AgentHost, ToolServer},
     model::Activity,
     update::{AgentPart, OptionValue, SessionOption, in_setting_order},
 };
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     sync::{Arc, mpsc},
     time::Instant,
 };
@@ -38,12 +40,17 @@ pub(super) struct Opening<'a> {
     pub(super) host: &'a dyn AgentHost,
     pub(super) cancel: &'a CancellationToken,
     pub(super) deadline: Instant,
+    pub(super) tools: &'a [ToolServer],
+    /// Of the agent's command.
+    pub(super) environment: &'a BTreeMap<String, String>,
 }
 
 pub(super) struct OpenedSession {
     pub(super) session: String,
     /// Why the session lacks the earlier conversation; `None` if it has it, or if there was none.
     pub(super) lost: Option<String>,
+    /// What the user should know about the start.
+    pub(super) notes: Vec<String>,
 }
 
 impl Opening<'_> {
@@ -54,17 +61,21 @@ impl Opening<'_> {
         self.live.stage(|stage, _| stage.login = self.login_advice(&answer));
         self.report_progress(0.5);
         let mut lost = None;
+        let can = &answer.agent_capabilities.mcp_capabilities;
+        let Servers { params, problems: notes } =
+            servers(self.tools, can, self.config.own_tools.as_ref(), self.environment, &self.live.root);
+        let params = json!({"cwd": self.live.root, "mcpServers": params});
         if let Some(id) = known {
-            match self.reopen(&answer, &id)? {
+            match self.reopen(&answer, &id, params.clone())? {
                 Ok(_) => {
                     self.set_options(&id)?;
-                    return Ok(OpenedSession { session: id, lost });
+                    return Ok(OpenedSession { session: id, lost, notes });
                 }
                 Err(why) => lost = Some(why),
             }
         }
         self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
-        let opened = match self.request_session("session/new", &self.session_params(), false)? {
+        let opened = match self.request_session("session/new", &params, false)? {
             Ok(opened) => opened,
             Err(error) => return Err(self.refusal("session/new", &error)),
         };
@@ -75,11 +86,16 @@ impl Opening<'_> {
         self.live.stage(|stage, _| stage.session = Some(id.clone()));
         self.host.remember(&id);
         self.set_options(&id)?;
-        Ok(OpenedSession { session: id, lost })
+        Ok(OpenedSession { session: id, lost, notes })
     }
 
     /// Opens an earlier session. Returns the agent's response, or the reason why it cannot.
-    fn reopen(&self, answer: &wire::InitializeResponse, id: &str) -> Result<Result<Value, String>, Stop> {
+    fn reopen(
+        &self,
+        answer: &wire::InitializeResponse,
+        id: &str,
+        mut params: Value,
+    ) -> Result<Result<Value, String>, Stop> {
         let capabilities = &answer.agent_capabilities;
         let method = match capabilities.session_capabilities.resume {
             Some(_) => "session/resume",
@@ -89,7 +105,6 @@ impl Opening<'_> {
             }
             None => "session/load",
         };
-        let mut params = self.session_params();
         params["sessionId"] = id.into();
         self.live.stage(|stage, _| stage.session = Some(id.to_owned()));
         match self.request_session(method, &params, true)? {
@@ -216,10 +231,6 @@ impl Opening<'_> {
         }
         let parsed = serde_json::from_value(answer);
         parsed.map_err(|error| Stop::Failed(format!("{name} sent an invalid answer to initialize: {error}")))
-    }
-
-    fn session_params(&self) -> Value {
-        json!({"cwd": self.live.root, "mcpServers": []})
     }
 
     /// Requests a session. For an earlier one, updates before the response are history.

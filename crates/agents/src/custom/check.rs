@@ -1,12 +1,15 @@
 //! Validation of agents that the user adds.
 
 use crate::limits::{ID_BYTES, SETTING_BYTES, SETTING_ENTRIES};
-use openagents_core::agent::{CustomAgent, CustomKind};
+use openagents_core::agent::{CustomAgent, CustomKind, ToolServer, ToolServerKind};
 use reqwest::{
     Url,
     header::{HeaderName, HeaderValue},
 };
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 /// Words in header names that mark secrets, which do not belong in the settings: `X-Api-Key`, `Cookie`.
 const SECRETS: [&str; 11] = [
@@ -61,6 +64,52 @@ pub(crate) fn check(agent: &CustomAgent) -> Result<(), String> {
             check_headers(headers)
         }
     }
+}
+
+/// Checks the MCP servers of a workspace. Fails with one sentence that names the mistake and a valid value.
+pub(crate) fn check_tools(workspace: &Path, servers: &[ToolServer]) -> Result<(), String> {
+    if !workspace.is_absolute() {
+        return Err(format!(
+            "the folder {} is not an absolute path; give the whole path",
+            workspace.display()
+        ));
+    }
+    check_count("servers", servers.len())?;
+    let mut names = BTreeSet::new();
+    for ToolServer { name, agents, kind } in servers {
+        let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+        if name.is_empty() || name.len() > ID_BYTES || !name.bytes().all(is_name) {
+            return Err(format!("the name {name:?} is invalid; use 1 to {ID_BYTES} of a-z, 0-9, - and _"));
+        }
+        if !names.insert(name) {
+            return Err(format!("there are two servers with the name {name}; choose another one"));
+        }
+        check_count("agents", agents.len())?;
+        agents.iter().try_for_each(|agent| check_text("an agent", agent))?;
+        match kind {
+            ToolServerKind::Openagents => {}
+            ToolServerKind::Command { command, args, variables } => {
+                check_command(command)?;
+                check_count("arguments", args.len())?;
+                args.iter().try_for_each(|argument| check_text("an argument", argument))?;
+                check_count("variables", variables.len())?;
+                variables.iter().try_for_each(|variable| check_variable(variable))?;
+            }
+            ToolServerKind::Http { url, headers } => {
+                check_url(url)?;
+                check_count("headers", headers.len())?;
+                for (name, variable) in headers {
+                    if HeaderName::from_bytes(name.as_bytes()).is_err() {
+                        return Err(format!(
+                            "{name:?} is not the name of a header; use letters, digits and -"
+                        ));
+                    }
+                    check_variable(variable)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_command(command: &str) -> Result<(), String> {
@@ -188,6 +237,37 @@ mod tests {
         for (at, row) in rows.iter().enumerate() {
             assert_eq!(*row, Ok(()), "row {at}");
         }
+    }
+
+    #[test]
+    fn check_tools_names_the_mistake() {
+        let check = |servers: Value| {
+            check_tools(Path::new("/w"), &serde_json::from_value::<Vec<_>>(servers).unwrap())
+        };
+        let good = json!([{"name": "openagents", "kind": "openagents", "agents": ["codex"]},
+            {"name": "db", "kind": "command", "command": "db-mcp", "args": ["--x"], "variables": ["DB_URL"]},
+            {"name": "docs", "kind": "http", "url": "https://docs.example/mcp", "headers": {"Authorization": "DOCS_AUTH"}}]);
+        assert_eq!(check(good), Ok(()));
+        let rows = [
+            (json!([{"name": "A b", "kind": "openagents"}]), "name \"A b\""),
+            (
+                json!([{"name": "a", "kind": "openagents"}, {"name": "a", "kind": "openagents"}]),
+                "two servers",
+            ),
+            (json!([{"name": "a", "kind": "command", "command": "./x"}]), "relative"),
+            (json!([{"name": "a", "kind": "command", "command": "x", "variables": ["sk-1"]}]), "variable"),
+            (json!([{"name": "a", "kind": "http", "url": "docs.example"}]), "http"),
+            (
+                json!([{"name": "a", "kind": "http", "url": "https://a.b", "headers": {"X": "Bearer abc"}}]),
+                "variable",
+            ),
+            (json!([{"name": "a", "kind": "http", "url": "https://a.b", "headers": {"a b": "X"}}]), "header"),
+        ];
+        for (servers, expected) in rows {
+            let refusal = check(servers.clone()).expect_err("it is invalid");
+            assert!(refusal.contains(expected), "{servers}: {refusal}");
+        }
+        assert!(check_tools(Path::new("w"), &[]).is_err());
     }
 
     #[test]

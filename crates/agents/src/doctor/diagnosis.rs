@@ -1,6 +1,6 @@
 //! An agent's state and how prompts reach it.
 
-use crate::{asking::AskingLevel, known::KnownAgent, openai};
+use crate::{asking::AskingLevel, known::KnownAgent, login::LoginCommand, openai};
 use openagents_core::{
     agent::{AgentCard, CustomAgent, CustomKind},
     agent_ids::CUSTOM_PREFIX,
@@ -25,6 +25,8 @@ pub(crate) enum Reach {
 pub(crate) struct Diagnosis {
     pub(crate) card: AgentCard,
     pub(crate) reach: Option<Reach>,
+    /// How the user logs in.
+    pub(crate) login: Option<LoginCommand>,
     pub(super) trouble: Option<Trouble>,
 }
 
@@ -86,7 +88,7 @@ impl Subject {
 
 impl Diagnosis {
     pub(super) fn new(subject: &Subject) -> Self {
-        Self { card: subject.card(), reach: None, trouble: None }
+        Self { card: subject.card(), reach: None, login: None, trouble: None }
     }
 
     pub(crate) fn availability(&self) -> Availability {

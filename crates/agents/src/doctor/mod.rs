@@ -39,8 +39,8 @@ impl Doctor<'_> {
         match subject {
             Subject::Known(known) => {
                 self.locate_known(known, &mut diagnosis);
-                diagnosis.card.can_log_in = diagnosis.card.usable
-                    && LoginCommand::find(known, self.environment, self.packages).is_some();
+                diagnosis.login = LoginCommand::find(known, self.environment, self.packages);
+                diagnosis.card.can_log_in = diagnosis.card.usable && diagnosis.login.is_some();
             }
             Subject::Custom(custom) => match crate::custom::check(custom) {
                 Ok(()) => self.locate_custom(custom, &mut diagnosis),
@@ -233,7 +233,7 @@ impl Doctor<'_> {
                 diagnosis.reached_by(Reach::Acp { program, args, env, cwd });
                 if introduction.logged_in == Some(false) {
                     diagnosis.card.logged_out = true;
-                    diagnosis.note(self.logged_out(subject));
+                    diagnosis.note(logged_out(subject, diagnosis.login.as_ref()));
                 }
             }
             Err(_) if self.cancel.is_cancelled() => {}
@@ -259,18 +259,6 @@ impl Doctor<'_> {
         });
     }
 
-    /// The agent may still work with a key from its own settings.
-    fn logged_out(&self, subject: &Subject) -> Trouble {
-        let problem = format!("the agent {} says that it is not logged in", subject.name());
-        let command =
-            subject.known().and_then(|known| LoginCommand::find(known, self.environment, self.packages));
-        let remedy = match command {
-            Some(command) => login_remedy(&command),
-            None => "log in with its own program".to_owned(),
-        };
-        Trouble::new(problem, format!("{remedy}, unless it has a key of its own"))
-    }
-
     /// Starts an installed release once. Fails with a clause.
     pub(crate) fn try_release(
         &self,
@@ -287,6 +275,13 @@ impl Doctor<'_> {
         command.args(&args).current_dir(home.unwrap_or_else(|| PathBuf::from("/")));
         introduction::introduce(&mut command, self.cancel).map(|_| ())
     }
+}
+
+/// The agent may still work with a key from its own settings.
+fn logged_out(subject: &Subject, login: Option<&LoginCommand>) -> Trouble {
+    let problem = format!("the agent {} says that it is not logged in", subject.name());
+    let remedy = login.map_or_else(|| "log in with its own program".to_owned(), login_remedy);
+    Trouble::new(problem, format!("{remedy}, unless it has a key of its own"))
 }
 
 /// The clause that says how to log in.

@@ -2,7 +2,7 @@
 
 use super::table::{Depth, Inner};
 use crate::{
-    custom::{Saved, check, restored},
+    custom::{Saved, check, check_tools, restored},
     doctor::{Doctor, Subject},
     known::KNOWN,
     limits::{ADDED_AGENTS, CHECKS_AT_ONCE},
@@ -12,7 +12,7 @@ use crate::{
 use openagents_core::{
     agent::{
         AgentCommand, AgentSettings, AgentsError, CustomAgent, LoginTerminal as _, UnaskedAgent,
-        WorkspaceAgent,
+        WorkspaceAgent, WorkspaceTools,
     },
     agent_ids::CUSTOM_PREFIX,
 };
@@ -53,6 +53,13 @@ impl Inner {
                     }
                     None => {}
                 }
+                if let Some(WorkspaceTools { workspace, servers }) = change.tools {
+                    check_tools(&workspace, &servers).map_err(AgentsError::Refused)?;
+                    match servers.is_empty() {
+                        true => settings.tools.remove(&workspace),
+                        false => settings.tools.insert(workspace, servers),
+                    };
+                }
                 for UnaskedAgent { agent, folder } in change.unasked {
                     settings.unasked.entry(agent).or_default().insert(folder);
                 }
@@ -68,8 +75,8 @@ impl Inner {
             AgentCommand::CheckForUpdates => self.check_for_updates(),
             AgentCommand::LogIn { id } => self.log_in(&id),
             AgentCommand::LoginType { id, text } => {
-                self.login(&id).ok_or(AgentsError::Unknown(id))?.type_text(&text);
-                Ok(())
+                let login = self.login(&id).ok_or(AgentsError::Unknown(id))?;
+                login.type_text(&text).map_err(AgentsError::Refused)
             }
             AgentCommand::StopLogin { id } => {
                 self.login(&id).iter().for_each(|login| login.stop());
@@ -84,20 +91,23 @@ impl Inner {
 
     /// Starts the agent's own program for a login, unless it runs.
     fn log_in(self: &Arc<Self>, agent: &str) -> Result<(), AgentsError> {
-        if self.login(agent).is_some_and(|login| login.is_running()) {
+        let environment = self.current_environment();
+        let _starting = self.logging_in.lock();
+        if self.closing.is_cancelled() || self.login(agent).is_some_and(|login| login.is_running()) {
             return Ok(());
         }
         let known = KNOWN.iter().find(|known| known.id == agent);
-        let environment = self.current_environment();
-        let command = known.and_then(|known| LoginCommand::find(known, &environment, &self.packages));
-        let command = command.ok_or_else(|| {
+        let found =
+            known.and_then(|known| Some((known, LoginCommand::find(known, &environment, &self.packages)?)));
+        let (known, command) = found.ok_or_else(|| {
             AgentsError::Refused(format!("there is no program to log in to {agent} with; install it first"))
         })?;
-        let (inner, id) = (self.clone(), agent.to_owned());
+        let inner = self.clone();
         // Also after a failure: some programs are ended by the user once the login is done.
         let on_end = move || {
-            inner.change(|table| table.restart(&id));
-            inner.check_one(id);
+            inner.change(|table| table.restart(known.id));
+            inner.locate(known);
+            inner.check_one(known.id.to_owned());
         };
         // An empty folder: some programs first ask whether to trust the one that they start in.
         let folder = self.packages.login_folder().map_err(|error| AgentsError::Refused(error.to_string()))?;
@@ -262,7 +272,7 @@ impl Inner {
         self.change(|table| {
             table.environment = Some(environment.clone());
             for (subject, diagnosis) in looked {
-                table.found(&subject, diagnosis, environment, &self.packages);
+                table.found(&subject, diagnosis, environment);
             }
         });
     }
@@ -279,14 +289,14 @@ impl Inner {
         let mut diagnosis = doctor.locate(subject);
         // Waiting prompts can now start; earlier results stay until the check is complete.
         if self.table.lock().is_unknown(subject) {
-            self.change(|table| table.found(subject, diagnosis.clone(), environment, &self.packages));
+            self.change(|table| table.found(subject, diagnosis.clone(), environment));
         }
         doctor.ask_version(subject, &mut diagnosis);
         if depth == Depth::Introduction {
             doctor.introduce(subject, &mut diagnosis);
         }
         if !self.closing.is_cancelled() {
-            self.change(|table| table.found(subject, diagnosis, environment, &self.packages));
+            self.change(|table| table.found(subject, diagnosis, environment));
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentCard, AgentsError, InstallProgress, PackageOffer},
+    agent::{AgentCard, AgentsError, InstallProgress, LoginTerminal as _, PackageOffer},
 };
 use std::{path::Path, sync::Arc, thread};
 
@@ -19,7 +19,7 @@ impl Inner {
         let offer = card.package.and_then(|package| package.offer).filter(|offer| offer.package == package);
         let Some(offer) = offer else {
             return Err(AgentsError::Refused(format!(
-                "{package} is not on offer for {}; check for updates, then look again",
+                "{package} is not on offer for {}; check for updates, then try again",
                 known.name
             )));
         };
@@ -69,6 +69,11 @@ impl Inner {
     ) -> Result<(), InstallError> {
         let environment = self.current_environment();
         let exclusive = self.packages.lock(known.id)?;
+        let previous = self.packages.installed(known.id).and_then(|installed| installed.previous);
+        if previous.is_some_and(|previous| previous.version == offer.version) {
+            // It is still there, and may be at work.
+            return exclusive.roll_back();
+        }
         let folder = exclusive.new_folder()?;
         let prepare = || {
             let npm = Npm { environment: &environment, cancel };
@@ -81,8 +86,11 @@ impl Inner {
             self.step(known, "Starting it once", offer.bytes, offer.bytes);
             self.first_working(known, &folder, releases, cancel)
         };
-        let release = prepare().inspect_err(|_| exclusive.clean())?;
-        exclusive.activate(&folder, release)
+        let activate = |release| match cancel.is_cancelled() {
+            true => Err(InstallError::Stopped),
+            false => exclusive.activate(&folder, release),
+        };
+        prepare().and_then(activate).inspect_err(|_| exclusive.clean())
     }
 
     fn first_working(
@@ -142,9 +150,15 @@ impl Inner {
         }
         let exclusive = self.packages.lock(known.id).map_err(refused)?;
         exclusive.forget().map_err(refused)?;
+        if let Some(login) = self.login(agent) {
+            login.stop();
+        }
         // Replaces the provider, which ends its processes.
         self.locate(known);
-        exclusive.clean();
+        // A turn that has started meanwhile keeps its files until the next installation.
+        if !self.table.lock().is_working(agent) {
+            exclusive.clean();
+        }
         drop(exclusive);
         self.check_one(agent.to_owned());
         Ok(())
@@ -168,7 +182,7 @@ impl Inner {
         };
         thread::Builder::new().name("agent-list".to_owned()).spawn(run).map_err(|error| {
             self.change(|table| table.installations.fetching = false);
-            AgentsError::Refused(format!("updates cannot be looked up now ({error}); try again"))
+            AgentsError::Refused(format!("can't check for updates now ({error}); try again"))
         })?;
         Ok(())
     }
@@ -185,13 +199,13 @@ impl Inner {
         Ok(list)
     }
 
-    /// Looks where an agent is now.
-    fn locate(&self, known: &KnownAgent) {
+    /// Looks where an agent is now, and lets its next prompt start it there.
+    pub(super) fn locate(&self, known: &KnownAgent) {
         let environment = self.current_environment();
         let subject = self.table.lock().entry(known.id).map(|entry| entry.subject.clone());
         if let Some(subject) = subject {
             let diagnosis = self.doctor(&environment).locate(&subject);
-            self.change(|table| table.found(&subject, diagnosis, &environment, &self.packages));
+            self.change(|table| table.found(&subject, diagnosis, &environment));
         }
     }
 

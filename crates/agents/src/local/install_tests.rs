@@ -116,6 +116,7 @@ fn agents(folder: &Path, package: &str) -> LocalAgents {
         settings: Arc::new(Settings::default()),
         history,
         packages: folder.join("agents"),
+        own_tools: None,
         registry: Some(list),
     };
     let agents = LocalAgents::new(config, |_| {
@@ -315,7 +316,7 @@ fn stopped_installation_leaves_nothing() {
     });
     let other = self::agents(folder.path(), "slow@1.0.0");
     let problem = package(&install(&other, "slow@1.0.0")).problem.clone().unwrap();
-    assert!(problem.contains("another window"), "{problem}");
+    assert!(problem.contains("is running"), "{problem}");
     agents.command(AgentCommand::StopInstall { id: "gemini".to_owned() }).unwrap();
     let card = wait(&agents, |card, _| package(card).progress.is_none());
     assert_eq!((&package(&card).problem, folders(folder.path())), (&None, vec![]));

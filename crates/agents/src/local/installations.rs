@@ -40,12 +40,17 @@ impl Installations {
         PackageList { date, fetching, problem }
     }
 
-    /// The package of an agent. `found` says what is installed.
-    pub(super) fn package(&self, known: &KnownAgent, found: Option<AgentPackage>) -> Option<AgentPackage> {
+    /// The package of an agent. `found` says what is installed. What does not work can be installed again.
+    pub(super) fn package(
+        &self,
+        known: &KnownAgent,
+        found: Option<AgentPackage>,
+        is_usable: bool,
+    ) -> Option<AgentPackage> {
         let (registry, bytes) = known.package()?;
         let package = found.unwrap_or_default();
         let is_newer = |offer: &PackageOffer| match &package.installed {
-            Some(installed) => parse_version(&offer.version) > parse_version(installed),
+            Some(installed) => !is_usable || parse_version(&offer.version) > parse_version(installed),
             None => true,
         };
         Some(AgentPackage {
@@ -60,6 +65,10 @@ impl Installations {
         if let Some(running) = self.running.get(agent) {
             running.cancel.cancel();
         }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        !self.running.is_empty()
     }
 
     pub(super) fn stop_all(&self) {

@@ -20,7 +20,6 @@ use crate::{
     packages::Packages,
     shell::{self, Found},
 };
-use installations::Installations;
 use listed::Listed;
 use openagents_core::{
     CancellationToken,
@@ -50,8 +49,7 @@ impl LocalAgents {
 
     fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Found) -> Self {
         let packages = Packages::new(config.packages.clone());
-        let mut table = Table::default();
-        table.installations = Installations::load(&packages);
+        let table = Table::new(&packages, config.own_tools.clone());
         let inner = Inner {
             config,
             packages,
@@ -59,6 +57,7 @@ impl LocalAgents {
             table: Mutex::new(table),
             changed: Condvar::new(),
             saving: Mutex::default(),
+            logging_in: Mutex::default(),
             watchers: Mutex::default(),
             closing: CancellationToken::new(),
         };

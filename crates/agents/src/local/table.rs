@@ -1,7 +1,7 @@
 //! The state of all agents.
 
 use crate::{
-    acp::{AcpAgent, AcpAgentConfig, AcpCommand},
+    acp::{AcpAgent, AcpAgentConfig, AcpCommand, OwnTools},
     custom::{hidden, model_agent},
     doctor::{Diagnosis, Reach, Subject, login_remedy},
     known::KNOWN,
@@ -29,6 +29,8 @@ pub struct AgentsConfig {
     pub history: Arc<History>,
     /// The folder of installed agents, created by the first installation.
     pub packages: PathBuf,
+    /// Our own MCP server for agents; absent if there is no program to start it with.
+    pub own_tools: Option<OwnTools>,
     /// The address of the newest list of packages; by default that of the ACP registry.
     pub registry: Option<String>,
 }
@@ -40,6 +42,8 @@ pub(super) struct Inner {
     pub(super) table: Mutex<Table>,
     pub(super) changed: Condvar,
     pub(super) saving: Mutex<()>,
+    /// Held while a login starts.
+    pub(super) logging_in: Mutex<()>,
     pub(super) watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     pub(super) closing: CancellationToken,
 }
@@ -63,19 +67,22 @@ impl Inner {
     /// Stops all agents in parallel, 2 s each. Checks are stopped too, so that their programs don't keep running.
     pub(super) fn shut_down(&self) {
         self.closing.cancel();
-        let logins: Vec<_> = {
-            let table = self.table.lock();
+        let (running, logins) = {
+            let _starting = self.logging_in.lock();
+            let mut table = self.table.lock();
             table.installations.stop_all();
-            table.logins.values().cloned().collect()
+            (table.take_running(), table.logins.values().cloned().collect::<Vec<_>>())
         };
-        std::thread::scope(|scope| logins.iter().for_each(|login| drop(scope.spawn(|| login.stop()))));
-        let running = self.table.lock().take_running();
         std::thread::scope(|scope| {
             for agent in &running {
                 scope.spawn(|| agent.shut_down());
             }
+            for login in &logins {
+                scope.spawn(|| login.stop());
+            }
         });
-        self.changed.wait_while_for(&mut self.table.lock(), |table| table.checking, SHUTDOWN);
+        let is_busy = |table: &mut Table| table.checking || table.installations.is_running();
+        self.changed.wait_while_for(&mut self.table.lock(), is_busy, SHUTDOWN);
     }
 }
 
@@ -92,8 +99,9 @@ pub(super) enum Depth {
     Introduction,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Table {
+    own_tools: Option<OwnTools>,
     entries: Vec<Entry>,
     pub(super) settings: AgentSettings,
     /// The environment to search for agents; absent until the shell has answered.
@@ -127,6 +135,23 @@ struct Running {
 }
 
 impl Table {
+    pub(super) fn new(packages: &Packages, own_tools: Option<OwnTools>) -> Self {
+        Self {
+            installations: Installations::load(packages),
+            own_tools,
+            entries: Vec::new(),
+            settings: AgentSettings::default(),
+            environment: None,
+            shell: None,
+            wanted: BTreeMap::new(),
+            replaced: Vec::new(),
+            refresh_environment: false,
+            checking: false,
+            checked_at: None,
+            logins: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -166,15 +191,9 @@ impl Table {
     }
 
     /// Applies a diagnosis, unless the agent has been changed or removed in the meantime.
-    pub(super) fn found(
-        &mut self,
-        subject: &Subject,
-        diagnosis: Diagnosis,
-        environment: &Arc<Environment>,
-        packages: &Packages,
-    ) {
+    pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
-        let replaced = entry.run(&diagnosis, environment, packages);
+        let replaced = entry.run(&diagnosis, environment, self.own_tools.as_ref());
         entry.diagnosis = Some(diagnosis);
         self.replaced.extend(replaced);
     }
@@ -217,7 +236,7 @@ impl Table {
             };
             // Before the first check it is not known what is installed.
             if let (Some(known), Some(_)) = (entry.subject.known(), &entry.diagnosis) {
-                card.package = self.installations.package(known, card.package.take());
+                card.package = self.installations.package(known, card.package.take(), card.usable);
             }
             card
         };
@@ -261,7 +280,7 @@ impl Entry {
         &mut self,
         diagnosis: &Diagnosis,
         environment: &Arc<Environment>,
-        packages: &Packages,
+        own_tools: Option<&OwnTools>,
     ) -> Option<Arc<dyn AgentProvider>> {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
@@ -274,7 +293,8 @@ impl Entry {
         }
         let running = diagnosis.reach.clone().map(|reach| {
             let environment = Arc::new(Mutex::new(environment.clone()));
-            Running { provider: provider(&self.subject, &reach, &environment, packages), environment, reach }
+            let provider = provider(&self.subject, &reach, &environment, diagnosis.login.as_ref(), own_tools);
+            Running { provider, environment, reach }
         });
         std::mem::replace(&mut self.running, running)?.provider.ok()
     }
@@ -300,7 +320,8 @@ pub(super) fn provider(
     subject: &Subject,
     reach: &Reach,
     newest: &Newest,
-    packages: &Packages,
+    login: Option<&LoginCommand>,
+    own_tools: Option<&OwnTools>,
 ) -> Result<Arc<dyn AgentProvider>, String> {
     let environment = || newest.lock().clone();
     match reach {
@@ -318,9 +339,9 @@ pub(super) fn provider(
             };
             let mut config = AcpAgentConfig::new(subject.id(), subject.name(), Arc::new(command));
             config.local = subject.is_local();
+            config.own_tools = own_tools.cloned();
             if let Some(known) = known {
-                config.login =
-                    LoginCommand::find(known, &environment(), packages).map(|command| login_remedy(&command));
+                config.login = login.map(login_remedy);
                 (config.asks, config.retention) = (known.asks, known.retention);
                 (config.reads_files_here, config.loads) = (known.reads_files_here, known.loads);
             }

@@ -20,7 +20,7 @@ read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agent
 fn agents_with(settings: Arc<Settings>) -> LocalAgents {
     let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryListingCache::default())));
     let packages = std::env::temp_dir().join(format!("openagents-{}", uuid::Uuid::new_v4()));
-    LocalAgents::new(AgentsConfig { settings, history, packages, registry: None }, |_| {
+    LocalAgents::new(AgentsConfig { settings, history, packages, own_tools: None, registry: None }, |_| {
         Found::from(Environment::default().with_path("/usr/bin:/bin"))
     })
 }
@@ -200,7 +200,7 @@ fn check_keeps_providers_started_the_same_way() {
         let packages = &agents.inner.packages;
         let diagnosis =
             crate::doctor::Doctor { environment: &environment, packages, cancel: &cancel }.locate(&entry);
-        agents.inner.change(|table| table.found(&entry, diagnosis, &environment, packages));
+        agents.inner.change(|table| table.found(&entry, diagnosis, &environment));
         agents.inner.table.lock().running("custom:mine")
     };
     let first = found(&[("PATH", "/bin"), ("STARSHIP_SESSION_KEY", "1")]);

@@ -27,17 +27,15 @@ pub(crate) enum InstallError {
     OldNode { package: String, needed: String, has: String },
     #[error("npm failed: {0}. Nothing was installed.")]
     Npm(String),
-    #[error("npm did not end within an hour. Check the connection, then try again.")]
+    #[error("npm didn't finish within an hour. Check the connection, then try again.")]
     Timeout,
     #[error("{package} contains no program {program}. Nothing was installed; check for updates.")]
     NoProgram { package: String, program: String },
     #[error("The installed program does not work: {0}. It was removed again.")]
     Silent(String),
-    #[error(
-        "It is being installed by another window of OpenAgents. Wait until that is done, then check again."
-    )]
+    #[error("An installation of this agent is running. Wait until it ends, then try again.")]
     Locked,
-    #[error("There is no earlier version. Install one first.")]
+    #[error("There is no earlier version to go back to.")]
     NoPrevious,
     #[error("{path} cannot be written: {1}. Check its permissions and the disk, then try again.", path = .0.display())]
     Disk(PathBuf, io::Error),

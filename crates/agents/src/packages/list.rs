@@ -1,6 +1,7 @@
 //! The list of packages on offer, in the format of the ACP registry
 //! (<https://github.com/agentclientprotocol/registry/blob/main/FORMAT.md>).
 
+use super::npm::{NODE, NODE_BYTES};
 use crate::limits::{FETCH_LIST, LIST_BYTES};
 use openagents_core::agent::PackageOffer;
 use serde::{Deserialize, Serialize};
@@ -104,7 +105,9 @@ impl List {
     /// The offer for an id of the registry. `bytes` is about its size on disk.
     pub(crate) fn offer(&self, id: &str, bytes: u64) -> Option<PackageOffer> {
         let Entry { name, version, publisher, license } = self.entries.get(id)?.clone();
-        Some(PackageOffer { package: format!("{name}@{version}"), version, publisher, license, bytes })
+        let node = NODE.map(|(name, version)| format!("{name}@{version}"));
+        let (package, node_bytes) = (format!("{name}@{version}"), NODE_BYTES);
+        Some(PackageOffer { package, version, publisher, license, bytes, node, node_bytes })
     }
 }
 

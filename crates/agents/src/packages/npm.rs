@@ -3,7 +3,7 @@
 use super::{error::InstallError, folder::Release};
 use crate::{
     capture::{capture, end_group},
-    limits::{ASK_NPM, ASK_REGISTRY, DIRECTORY_LEVELS, EXIT_CHECK, INSTALL, NPM_ERRORS},
+    limits::{ASK_NPM, ASK_REGISTRY, CANCEL_CHECK, DIRECTORY_LEVELS, EXIT_CHECK, INSTALL, NPM_ERRORS},
     process::{Collected, Group, exit_in_words},
     shell::Environment,
     version::{minimum_version, parse_version, runs_on_node, version_of},
@@ -32,7 +32,7 @@ pub(crate) const NODE: Option<(&str, &str)> = if cfg!(all(target_os = "linux", t
 };
 
 /// Bytes of [`NODE`] on disk.
-const NODE_BYTES: u64 = 198_000_000;
+pub(crate) const NODE_BYTES: u64 = 198_000_000;
 
 /// npm on this machine.
 #[derive(Debug, Clone, Copy)]
@@ -71,11 +71,13 @@ impl Npm<'_> {
         let mut node = None;
         if let Some((package, version)) = own_node {
             self.add(&npm, None, (package, version), folder, &progress)?;
+            // Before it runs.
+            check_lock(folder, package, version)?;
             node = Some(Path::new("node_modules").join(package).join("bin/node"));
         }
         let with = node.as_deref().and_then(|node| Some(folder.join(node.parent()?)));
         self.add(&npm, with.as_deref(), (wanted.package, wanted.version), folder, &progress)?;
-        check_lock(folder, wanted)?;
+        check_lock(folder, wanted.package, wanted.version)?;
         let programs = programs(folder, wanted);
         if programs.is_empty() {
             let (package, program) = (wanted.package.to_owned(), wanted.program.to_owned());
@@ -195,15 +197,18 @@ fn run(
     let (group, streams) = Group::start(command).map_err(failed)?;
     let errors = streams.stderr.map(|stream| Collected::last(stream, NPM_ERRORS)).transpose();
     let until = Instant::now() + INSTALL;
+    let mut ticked = Instant::now();
     let status = loop {
-        if let Some(status) = group.wait(EXIT_CHECK) {
+        if let Some(status) = group.wait(CANCEL_CHECK) {
             break status;
         }
         let stopped = match () {
             () if cancel.is_cancelled() => InstallError::Stopped,
             () if Instant::now() > until => InstallError::Timeout,
+            () if ticked.elapsed() < EXIT_CHECK => continue,
             () => {
                 tick();
+                ticked = Instant::now();
                 continue;
             }
         };
@@ -220,7 +225,10 @@ fn run(
 /// Explains why npm failed, by its error code (<https://docs.npmjs.com/common-errors>).
 fn failure(errors: &[u8], status: &str, package: &str, bytes: u64) -> InstallError {
     let text = String::from_utf8_lossy(errors);
-    let code = text.lines().find_map(|line| line.strip_prefix("npm error code "));
+    // "npm ERR!" before npm 10.6.
+    let lines =
+        || text.lines().filter_map(|line| line.strip_prefix("npm error ").or(line.strip_prefix("npm ERR! ")));
+    let code = lines().find_map(|line| line.strip_prefix("code "));
     match code.unwrap_or_default().trim() {
         "ENOTFOUND" | "EAI_AGAIN" | "ETIMEDOUT" | "ECONNREFUSED" | "ECONNRESET" | "ENETUNREACH"
         | "EHOSTUNREACH" | "ERR_SOCKET_TIMEOUT" | "FETCH_ERROR" => InstallError::Unreachable,
@@ -228,7 +236,7 @@ fn failure(errors: &[u8], status: &str, package: &str, bytes: u64) -> InstallErr
         "EINTEGRITY" => InstallError::Checksum,
         "ENOSPC" => InstallError::DiskFull(bytes.max(NODE_BYTES) / 1_000_000),
         _ => {
-            let mut line = text.lines().filter_map(|line| line.strip_prefix("npm error ")).map(str::trim);
+            let mut line = lines().map(str::trim);
             let line = line.find(|line| !line.is_empty() && !line.starts_with("code "));
             let line: String =
                 line.unwrap_or(status).chars().filter(|letter| !letter.is_control()).take(300).collect();
@@ -248,13 +256,13 @@ fn has_room(folder: &Path, bytes: u64) -> Result<(), InstallError> {
 }
 
 /// Checks that npm installed the wanted version and verified everything that it downloaded.
-fn check_lock(folder: &Path, wanted: &Wanted<'_>) -> Result<(), InstallError> {
+fn check_lock(folder: &Path, package: &str, version: &str) -> Result<(), InstallError> {
     let lock = fs::read(folder.join("package-lock.json")).ok();
     let lock: Value = lock.and_then(|lock| serde_json::from_slice(&lock).ok()).unwrap_or_default();
     let packages = lock["packages"].as_object();
-    let installed = packages.and_then(|all| all.get(&format!("node_modules/{}", wanted.package)));
-    if installed.and_then(|installed| installed["version"].as_str()) != Some(wanted.version) {
-        return Err(InstallError::Unknown(format!("{}@{}", wanted.package, wanted.version)));
+    let installed = packages.and_then(|all| all.get(&format!("node_modules/{package}")));
+    if installed.and_then(|installed| installed["version"].as_str()) != Some(version) {
+        return Err(InstallError::Unknown(format!("{package}@{version}")));
     }
     // A bundled package is part of the file of the one that bundles it.
     let unverified = |(path, package): &(&String, &Value)| {
@@ -331,6 +339,7 @@ mod tests {
             ("npm error code ETARGET", "has no package"),
             ("npm error code EINTEGRITY\nnpm error sha512-x", "does not match its checksum"),
             ("npm error code ENOSPC", "The disk is full"),
+            ("npm ERR! code EAI_AGAIN\nnpm ERR! network x", "Check the connection"),
             (
                 "npm error code EACCES\nnpm error syscall mkdir\nnpm error path /x",
                 "npm failed: syscall mkdir.",
@@ -348,7 +357,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("package-lock.json"), json!({"packages": packages}).to_string())
             .unwrap();
-        check_lock(folder.path(), &WANTED)
+        check_lock(folder.path(), WANTED.package, WANTED.version)
     }
 
     #[test]
@@ -365,7 +374,7 @@ mod tests {
             assert!(matches!(lock(other), Err(InstallError::Unknown(_))));
         }
         let nothing = tempfile::tempdir().unwrap();
-        assert!(check_lock(nothing.path(), &WANTED).is_err());
+        assert!(check_lock(nothing.path(), WANTED.package, WANTED.version).is_err());
     }
 
     fn programs_of(description: Value, files: &[&str]) -> Vec<String> {

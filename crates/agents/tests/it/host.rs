@@ -218,6 +218,7 @@ impl Scene {
             text: text.to_owned(),
             transcript: Conversation::default(),
             links: Vec::new(),
+            tools: Vec::new(),
             resume: None,
             limits: AccessLimits::default(),
             may_change_approval_mode: false,

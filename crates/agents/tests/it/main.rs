@@ -17,5 +17,6 @@ mod opening;
 mod options;
 mod questions;
 mod replay;
+mod tools;
 mod turns;
 mod workspace;

@@ -47,7 +47,7 @@ fn failed_start_is_explained() {
         ),
         (
             &[("FAKE_AGENT_AUTH", "1")],
-            Some("fake login"),
+            Some("run `fake login` in a terminal"),
             "❌ Fake wants you to log in first: run `fake login` in a terminal",
         ),
     ];

@@ -1,6 +1,7 @@
 //! The response to a call, and what the connection sends after it.
 
-use openagents_connection::{feed::Feed, outbox::dialect::ReadFrom};
+use futures::future::BoxFuture;
+use openagents_connection::{fault::Fault, feed::Feed, outbox::dialect::ReadFrom};
 use openagents_sessions::{ListWatch, Session, Ticket};
 use serde_json::Value;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub(super) enum Answer {
     After(Value, Arc<Session>, u64),
     /// Sent when the turn ends.
     AtEnd(Arc<Session>, Ticket),
+    /// Sent when it is ready, without holding up other calls, and hidden from the inspector.
+    Later(BoxFuture<'static, Result<Value, Fault>>),
     /// Followed by the feed's snapshot whenever it differs from the given one.
     AndWatch(Value, Arc<Feed>, Value),
     /// Followed by changes in the list of sessions.

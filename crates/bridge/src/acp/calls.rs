@@ -182,6 +182,17 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
+            Ok(Answer::Later(result)) => {
+                let outbox = self.outbox.clone();
+                self.services.answers.spawn(async move {
+                    let text = match result.await {
+                        Ok(result) => rpc::response(&id, &result),
+                        Err(fault) => rpc::error(Some(&id), &fault),
+                    };
+                    // The client may be gone.
+                    let _ = outbox.send(Out::Unrecorded(text)).await;
+                });
+            }
             Ok(Answer::AndWatch(result, feed, output)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
                 self.send(Out::Watch(feed, output)).await;
@@ -271,7 +282,7 @@ impl Methods {
             Ours::Agent(command) => {
                 Ok(Answer::Now(served(&self.services.agents, method)?.command(command).await?))
             }
-            Ours::AgentsLoginScreen(query) => self.login_screen(query).await,
+            Ours::AgentsLoginScreen(query) => self.login_screen(query),
             Ours::AgentsOptions(AgentOptionsQuery { agent, cwd }) => {
                 let options = turns.options(&agent, &cwd).await;
                 let config_options = to_wire::options(&agent, &options);

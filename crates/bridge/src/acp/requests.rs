@@ -89,17 +89,19 @@ impl Methods {
     }
 
     /// Waits for a change of the terminal in which the user logs in to an agent.
-    pub(super) async fn login_screen(
+    pub(super) fn login_screen(
         &self,
         LoginScreenQuery { id, since }: LoginScreenQuery,
     ) -> Result<Answer, Fault> {
         let terminal = self.services.logins.as_ref().and_then(|agents| agents.login(&id));
         let terminal = terminal.ok_or_else(|| {
-            Fault::not_found(format!("Nobody is logging in to {id}. Choose \"Log in\" in Settings → Agents."))
+            Fault::not_found(format!("No login is running for {id}. Choose \"Log in\" in Settings → Agents."))
         })?;
-        let screen = run_blocking(move || terminal.screen(since, LOGIN_WAIT)).await;
-        let screen = screen.ok_or_else(|| Fault::internal("The terminal could not be read."))?;
-        now::<methods::AgentsLoginScreen>(screen)
+        Ok(Answer::Later(Box::pin(async move {
+            let screen = run_blocking(move || terminal.screen(since, LOGIN_WAIT)).await;
+            let screen = screen.ok_or_else(|| Fault::internal("The terminal could not be read."))?;
+            Ok(rpc::value(&screen))
+        })))
     }
 
     /// Lists files whose path matches what a user types.

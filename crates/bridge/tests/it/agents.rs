@@ -399,3 +399,18 @@ async fn bridge_without_agents_has_no_agent_methods() {
         assert_eq!(client.error(&method, json!({})).await.0, -32601);
     }
 }
+
+#[tokio::test]
+async fn login_screen_holds_up_no_other_call_and_stays_out_of_the_inspector() {
+    let (test, _) = agents::test_bridge(vec![echoes()]).await;
+    let mut client = ours_client(&test, "Window").await;
+    let screen = client.ask("_openagents/agents/login_screen", json!({"id": CODEX, "since": 0})).await;
+    // Answered while the screen is awaited.
+    client.request("_openagents/agents/list", json!({})).await;
+    client.request("_openagents/agents/login_type", json!({"id": CODEX, "text": "s3cret"})).await;
+    let screen = client.answer(screen).await;
+    assert_eq!(screen["result"]["lines"], json!(["s3cret"]), "{screen}");
+    let frames = client.request("_openagents/inspect", json!({"since": 0})).await.to_string();
+    assert!(frames.contains("login_type") && !frames.contains("s3cret"), "{frames}");
+    test.bridge.shutdown().await;
+}

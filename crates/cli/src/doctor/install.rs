@@ -50,13 +50,16 @@ pub(super) fn install(id: &str, yes: bool) -> anyhow::Result<ExitCode> {
             (None, None) => break,
         }
         if endpoint.wait(&mut signals, POLL) {
-            wheel.finish_and_clear();
+            wheel.set_message("Stopping…");
             endpoint.command(&AgentCommand::StopInstall { id: id.to_owned() })?;
-            output::line("Stopped. Nothing was installed.")?;
-            return Ok(ExitCode::from(INTERRUPTED));
         }
     }
     wheel.finish_and_clear();
+    let installed = self::card(&mut endpoint, id)?.package.and_then(|package| package.installed);
+    if installed.as_ref() != Some(&offer.version) {
+        output::line("Stopped. Nothing was installed.")?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
     show(&mut endpoint, id)
 }
 
@@ -104,9 +107,13 @@ fn row(card: &AgentCard) -> Option<Vec<String>> {
 }
 
 fn consent(name: &str, offer: &PackageOffer) -> Vec<String> {
-    let PackageOffer { package, publisher, license, bytes, .. } = offer;
+    let PackageOffer { package, publisher, license, bytes, node, node_bytes, .. } = offer;
     let text = output::printable;
-    vec![
+    let node = node.as_ref().map(|node| {
+        let megabytes = node_bytes / 1_000_000;
+        format!("If the Node on this computer is too old for it: also {}, about {megabytes} MB", text(node))
+    });
+    let mut lines = vec![
         format!("{} from npm: {}", text(name), text(package)),
         format!(
             "Published by {}, licence: {}, about {} MB",
@@ -114,8 +121,10 @@ fn consent(name: &str, offer: &PackageOffer) -> Vec<String> {
             text(license),
             bytes / 1_000_000
         ),
-        "It runs with your rights and is not sandboxed.".to_owned(),
-    ]
+    ];
+    lines.extend(node);
+    lines.push("It runs with your rights and is not sandboxed.".to_owned());
+    lines
 }
 
 fn card(endpoint: &mut Endpoint, id: &str) -> anyhow::Result<AgentCard> {

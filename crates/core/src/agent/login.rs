@@ -14,7 +14,8 @@ pub trait LoginTerminal: Send + Sync + std::fmt::Debug {
     fn screen(&self, since: u64, wait: Duration) -> LoginScreen;
 
     /// Types text; keys are control characters and escape sequences, as a terminal sends them. Ignored after the end.
-    fn type_text(&self, text: &str);
+    /// Never blocks; an error is a clause.
+    fn type_text(&self, text: &str) -> Result<(), String>;
 
     /// Ends the program. Does nothing after its end.
     fn stop(&self);

@@ -7,6 +7,7 @@ mod coalescer;
 mod conversation;
 mod login;
 mod provider;
+mod tools;
 
 pub use crate::agent::provider::{
     AgentEvent, CANCELLED, CUT_OFF, PromptOutcome, end_call, end_turn, say_last,
@@ -14,10 +15,11 @@ pub use crate::agent::provider::{
 pub use agents::{
     AGENT_SETTINGS, AgentCard, AgentCommand, AgentPackage, AgentSettings, AgentSettingsChange, Agents,
     AgentsError, AgentsSnapshot, CustomAgent, CustomKind, InstallProgress, PackageList, PackageOffer,
-    ShellProblem, UnaskedAgent, WorkspaceAgent,
+    ShellProblem, UnaskedAgent, WorkspaceAgent, WorkspaceTools,
 };
 pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
 pub use login::{LOGIN_COLUMNS, LOGIN_ROWS, LoginScreen, LoginTerminal};
 pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};
+pub use tools::{ToolServer, ToolServerKind};

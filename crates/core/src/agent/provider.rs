@@ -1,6 +1,6 @@
 //! Agents with their own loop, and the session that hosts them.
 
-use super::conversation::Conversation;
+use super::{conversation::Conversation, tools::ToolServer};
 use crate::{
     CancellationToken,
     approval::Approvals,
@@ -98,6 +98,8 @@ pub struct AgentRequest {
     pub text: String,
     /// The files and folders of the workspace that the prompt names, absolute.
     pub links: Vec<PathBuf>,
+    /// The MCP servers that the agent gets. A change restarts it before the turn.
+    pub tools: Vec<ToolServer>,
     /// History of the session, for agents that keep none themselves.
     pub transcript: Conversation,
     /// The agent's own id for this session, from an earlier turn.

@@ -154,6 +154,7 @@ mod tests {
             text: "What is here?".to_owned(),
             transcript: Conversation::default(),
             links: Vec::new(),
+            tools: Vec::new(),
             resume: None,
             limits: AccessLimits::default(),
             may_change_approval_mode: false,

@@ -12,7 +12,7 @@ use openagents_core::{
     CancellationToken,
     agent::{
         AGENT_SETTINGS, AgentCommand, AgentEvent, AgentSettings, AgentSettingsChange, Conversation,
-        WorkspaceAgent,
+        ToolServer, WorkspaceAgent,
     },
     approval::{
         ApprovalOption, ApprovalOutcome, ApprovalRequest, ApprovalState, ApprovalSubject, OptionKind,
@@ -96,6 +96,13 @@ impl TurnContext {
     /// Acquires a delegate slot; `None` if all are in use.
     pub(crate) fn delegate_slot(&self) -> Option<OwnedSemaphorePermit> {
         self.delegates.clone().try_acquire_owned().ok()
+    }
+
+    /// Returns the MCP servers that an agent gets in a folder: those of the folder or of the nearest one above it.
+    pub(crate) fn tools_for(&self, folder: &Path, agent: &str) -> Vec<ToolServer> {
+        let mut tools = self.agent_settings().tools;
+        let servers = folder.ancestors().find_map(|above| tools.remove(above)).unwrap_or_default();
+        servers.into_iter().filter(|server| server.is_for(agent)).collect()
     }
 
     pub(crate) fn situation(&self, session: &Session) -> Situation {

@@ -170,6 +170,7 @@ pub(crate) fn answer(
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.content.text.clone(),
+                tools: turns.tools_for(session.cwd(), agent.id()),
                 links: mentions::named_files(&prompt.root, prompt.content.words()),
                 // Hosted agents keep their own history; models take the branch above.
                 transcript: Conversation::default(),

@@ -14,9 +14,10 @@ use serde_json::{Value, json};
 use std::{
     path::Path,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, Condvar, Mutex, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 pub type Session = Arc<dyn AgentHost>;
@@ -149,9 +150,31 @@ impl AgentProvider for ScriptedAgent {
     }
 }
 
+/// A terminal that shows what is typed.
+#[derive(Debug, Default)]
+pub struct ScriptedLogin {
+    typed: Mutex<Vec<String>>,
+    changed: Condvar,
+}
+
+impl LoginTerminal for ScriptedLogin {
+    fn screen(&self, since: u64, wait: Duration) -> LoginScreen {
+        let is_same = |typed: &mut Vec<String>| typed.len() as u64 <= since;
+        let typed = self.changed.wait_timeout_while(self.typed.lock().unwrap(), wait, is_same).unwrap().0;
+        LoginScreen { version: typed.len() as u64, lines: typed.clone(), ..LoginScreen::default() }
+    }
+    fn type_text(&self, text: &str) -> Result<(), String> {
+        self.typed.lock().unwrap().push(text.to_owned());
+        self.changed.notify_all();
+        Ok(())
+    }
+    fn stop(&self) {}
+}
+
 #[derive(Default)]
 pub struct ScriptedAgents {
     pub agents: Vec<Arc<ScriptedAgent>>,
+    pub login: Arc<ScriptedLogin>,
     pub snapshot: Mutex<AgentsSnapshot>,
     pub watchers: Mutex<Vec<Arc<dyn Fn() + Send + Sync>>>,
     pub shut_down: AtomicBool,
@@ -192,10 +215,16 @@ impl Agents for ScriptedAgents {
                 let store = self.store.get().unwrap();
                 store.set(AGENT_SETTINGS, serde_json::to_value(settings).unwrap()).unwrap();
             }
+            AgentCommand::LoginType { text, .. } => {
+                self.login.type_text(&text).map_err(AgentsError::Refused)?
+            }
             other => return Err(AgentsError::Refused(format!("{other:?} is tested in the agents crate"))),
         }
         self.watchers.lock().unwrap().iter().for_each(|on_change| on_change());
         Ok(())
+    }
+    fn login(&self, _id: &str) -> Option<Arc<dyn LoginTerminal>> {
+        Some(self.login.clone())
     }
     fn shut_down(&self) {
         self.shut_down.store(true, Ordering::SeqCst);
