@@ -321,12 +321,12 @@ test('agents get the tools of OpenAgents by a switch, and other servers by a for
   const own = tools.getByRole('checkbox', { name: 'OpenAgents' });
   await own.check();
   await tools.getByRole('button', { name: 'Add an MCP server' }).click();
-  await tools.getByLabel('Name').fill('Shell tools');
-  await tools.getByLabel('Command or address').fill('sh -c "exit 0"');
-  await tools.getByLabel('Variables').fill('lower-case');
+  await tools.getByRole('textbox', { name: /^Name/ }).fill('Shell tools');
+  await tools.getByRole('textbox', { name: /^Command or address/ }).fill('sh -c "exit 0"');
+  await tools.getByRole('textbox', { name: /^Variables/ }).fill('lower-case');
   await tools.getByRole('button', { name: 'Add', exact: true }).click();
   await tools.getByText('not the name of a variable', { exact: false }).waitFor();
-  await tools.getByLabel('Variables').fill('HOME');
+  await tools.getByRole('textbox', { name: /^Variables/ }).fill('HOME');
   await tab.shootAll('agents-tools');
   await tools.getByRole('button', { name: 'Add', exact: true }).click();
   await tools.getByText('shell-tools', { exact: true }).waitFor();
@@ -340,10 +340,10 @@ test('agents get the tools of OpenAgents by a switch, and other servers by a for
   // Gone with the next prompt.
   await stage.settings(tab);
   await own.uncheck();
-  await tools.getByRole('button', { name: 'Remove shell-tools' }).click();
+  await tools.getByRole('listitem').filter({ hasText: 'shell-tools' }).getByRole('button', { name: 'Remove' }).click();
   await tools.getByText('shell-tools', { exact: true }).waitFor({ state: 'detached' });
   await page.keyboard.press('Escape');
   await stage.prompt(tab, '[[servers]]');
-  await page.locator('.message', { hasText: /^\d+ \[\]$/ }).waitFor();
+  await page.locator('.message', { hasText: '[]' }).waitFor();
   await tab.close();
 });
