@@ -1,5 +1,5 @@
-//! Workspace trust over the real programs: `openagents workspaces`, an editor over `openagents acp`, and the command
-//! line of Claude Code, which runs the hooks of the folder that it starts in.
+//! Workspace trust over the real programs: `openagents workspaces`, an editor over `openagents acp`, and an agent that
+//! runs the hooks of the folder that it starts in, as Claude Code does.
 
 use anyhow::{Context, Result, ensure};
 use openagents_core::visible::escaped;
@@ -17,18 +17,25 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A `claude` that runs the folder's first hook, as the real one does, and answers.
+/// The program with which Claude Code speaks ACP. It runs the folder's first hook before it answers.
 const CLAUDE: &str = r#"#!/bin/sh
-case "$1" in --version) echo "2.1.330 (Claude Code)"; exit 0;; esac
-cat >/dev/null
-hook=$(sed -n 's/.*"command": *"\([^"]*\)".*/\1/p' .claude/settings.json 2>/dev/null | head -1)
-[ -z "$hook" ] || sh -c "$hook"
-echo '{"type":"system","subtype":"init","session_id":"c-1"}'
-echo '{"type":"assistant","message":{"content":[{"type":"text","text":"Claude was here."}]}}'
-echo '{"type":"result","subtype":"success","is_error":false}'
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+    case "$line" in
+    *'"initialize"'*) answer '{"protocolVersion":1,"agentCapabilities":{}}' ;;
+    *'"session/new"'*) answer '{"sessionId":"c-1","modes":{"currentModeId":"default","availableModes":[{"id":"default","name":"Default"}]}}' ;;
+    *'"session/prompt"'*)
+        hook=$(sed -n 's/.*"command": *"\([^"]*\)".*/\1/p' .claude/settings.json 2>/dev/null | head -1)
+        [ -z "$hook" ] || sh -c "$hook"
+        echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"c-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Claude was here."}}}}'
+        answer '{"stopReason":"end_turn"}' ;;
+    *) [ -z "$id" ] || answer '{}' ;;
+    esac
+done
 "#;
 
-/// A `TestEnv` with that `claude` installed, and a workspace with a hook that writes a file.
+/// A `TestEnv` with that program installed, and a workspace with a hook that writes a file.
 struct Stage {
     env: TestEnv,
     canary: PathBuf,
@@ -42,8 +49,8 @@ impl Stage {
         stage.hook("")?;
         let bin = stage.env.folder("bin");
         fs::create_dir(&bin)?;
-        fs::write(bin.join("claude"), CLAUDE)?;
-        fs::set_permissions(bin.join("claude"), fs::Permissions::from_mode(0o755))?;
+        fs::write(bin.join("claude-agent-acp"), CLAUDE)?;
+        fs::set_permissions(bin.join("claude-agent-acp"), fs::Permissions::from_mode(0o755))?;
         Ok(stage)
     }
 
@@ -105,7 +112,7 @@ async fn hooks_run_only_after_trust() -> Result<()> {
     let request = editor.until("the question", asks).await?;
     let call = &request["params"]["toolCall"];
     let report = call["content"][0]["content"]["text"].as_str().context("the question")?;
-    let claude = stage.env.folder("bin").join("claude");
+    let claude = stage.env.folder("bin").join("claude-agent-acp");
     ensure!(
         report.contains(&format!("Claude Code ({}) starts in {}", claude.display(), stage.folder())),
         "{report}"
