@@ -453,7 +453,7 @@ test('the agent picker shows which agents cannot answer and where to fix it', as
   played.answers['session/set_mode'] = () => ({});
   await page.getByRole('button', { name: /^Agent: / }).click();
   const menu = page.getByRole('menu', { name: 'Agents' });
-  await menu.getByText('its ACP adapter is not installed', { exact: false }).waitFor();
+  await menu.getByText('which connects it, is not', { exact: false }).waitFor();
   await tab.shootAll('picker');
   assert.equal(await menu.locator('[data-choice=gemini]').count(), 0, 'what was never there is not offered');
   await page.keyboard.press('Escape');
