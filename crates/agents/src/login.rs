@@ -17,6 +17,7 @@ use pty_process::{
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::{
     io::{self, Read as _, Write as _},
+    num::NonZeroU16,
     path::{Path, PathBuf},
     process::Child,
     sync::{Arc, mpsc},
@@ -76,7 +77,7 @@ impl std::fmt::Display for LoginCommand {
 
 /// A running login, or one that has ended.
 pub(crate) struct Login {
-    /// The program leads a session and a process group of its own.
+    /// The process group that the program leads.
     group: Pid,
     typed: mpsc::SyncSender<String>,
     state: Mutex<State>,
@@ -114,7 +115,7 @@ impl Login {
             other => io::Error::other(other.to_string()),
         };
         let (terminal, program_side) = blocking::open().map_err(failed)?;
-        terminal.resize(Size::new(LOGIN_ROWS.get(), LOGIN_COLUMNS.get())).map_err(failed)?;
+        terminal.resize(Size::new(LOGIN_ROWS, LOGIN_COLUMNS)).map_err(failed)?;
         let command = blocking::Command::new(program)
             .args(args)
             .env_clear()
@@ -123,8 +124,10 @@ impl Login {
             .current_dir(folder);
         let child = command.spawn(program_side).map_err(failed)?;
         let (typed, to_type) = mpsc::sync_channel(LOGIN_TYPED);
+        let [rows, columns] =
+            [LOGIN_ROWS, LOGIN_COLUMNS].map(|size| NonZeroU16::new(size).unwrap_or(NonZeroU16::MIN));
         let state = State {
-            parser: vt100::Parser::new(LOGIN_ROWS, LOGIN_COLUMNS, 0),
+            parser: vt100::Parser::new(rows, columns, 0),
             version: 1,
             is_read: false,
             ended: None,
@@ -243,7 +246,7 @@ impl LoginTerminal for Login {
             }
         }
         let screen = state.parser.screen();
-        let rows: Vec<_> = screen.rows(0, LOGIN_COLUMNS.get()).collect();
+        let rows: Vec<_> = screen.rows(0, LOGIN_COLUMNS).collect();
         let (row, column) = screen.cursor_position();
         let mut text = String::new();
         for (at, line) in rows.iter().enumerate() {
@@ -274,7 +277,7 @@ impl LoginTerminal for Login {
             Err(mpsc::TrySendError::Full(_)) => {
                 Err("the program does not read what is typed; cancel the login".to_owned())
             }
-            // After the end, nobody reads.
+            // The program has ended.
             Ok(()) | Err(mpsc::TrySendError::Disconnected(_)) => Ok(()),
         }
     }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idOf, pairs, shownNumber, typedNumber, words } from './fields';
+import { idOf, pairs, reachOf, serverOf, shownNumber, typedNumber, words } from './fields';
 
 test.each([
   ['My Agent 2', 'my-agent-2'],
@@ -35,3 +35,24 @@ test.each([
   ['-', undefined],
   ['1e999', undefined],
 ])('%j means %s', (text, value) => expect(typedNumber(text)).toBe(value));
+
+test('a command and an address become servers', () => {
+  const command = serverOf('db', ['db-mcp', '--read-only'], ['DB_URL']);
+  expect(command).toEqual({
+    name: 'db',
+    kind: 'command',
+    command: 'db-mcp',
+    args: ['--read-only'],
+    variables: ['DB_URL'],
+  });
+  expect(reachOf(command)).toBe('db-mcp --read-only');
+  const http = serverOf('docs', ['https://docs.example/mcp'], ['DOCS_AUTH', 'X-Team=TEAM']);
+  expect(http).toEqual({
+    name: 'docs',
+    kind: 'http',
+    url: 'https://docs.example/mcp',
+    headers: { Authorization: 'DOCS_AUTH', 'X-Team': 'TEAM' },
+  });
+  expect(reachOf(http)).toBe('https://docs.example/mcp');
+  expect(reachOf({ name: 'openagents', kind: 'openagents' })).toBe('');
+});

@@ -100,7 +100,9 @@ impl Inner {
         let found =
             known.and_then(|known| Some((known, LoginCommand::find(known, &environment, &self.packages)?)));
         let (known, command) = found.ok_or_else(|| {
-            AgentsError::Refused(format!("there is no program to log in to {agent} with; install it first"))
+            AgentsError::Refused(format!(
+                "the login program of {agent} is not installed; install the agent first"
+            ))
         })?;
         let inner = self.clone();
         // Also after a failure: some programs are ended by the user once the login is done.

@@ -35,7 +35,7 @@ pub(crate) enum InstallError {
     Silent(String),
     #[error("An installation of this agent is running. Wait until it ends, then try again.")]
     Locked,
-    #[error("There is no earlier version to go back to.")]
+    #[error("No earlier version is installed.")]
     NoPrevious,
     #[error("{path} cannot be written: {1}. Check its permissions and the disk, then try again.", path = .0.display())]
     Disk(PathBuf, io::Error),

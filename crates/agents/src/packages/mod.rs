@@ -12,8 +12,8 @@
 //! agents/<agent>/.new-*            an installation that has not ended; removed by the next one
 //! ```
 //!
-//! A version is prepared in a folder of its own and becomes the one in use with the write of `installed.json`, so an
-//! interrupted installation leaves nothing that could be started. No package runs a script during the installation.
+//! Each version is prepared in a temporary folder and takes effect when `installed.json` is written, so an interrupted
+//! installation leaves nothing that could be started. No package runs a script during the installation.
 
 mod error;
 mod folder;

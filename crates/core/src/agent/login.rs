@@ -1,12 +1,12 @@
 //! Logging in to an agent, with its own program in a terminal.
 
 use serde::{Deserialize, Serialize};
-use std::{num::NonZeroU16, time::Duration};
+use std::time::Duration;
 use ts_rs::TS;
 
 /// The size of the terminal, in characters. Wide, because programs break addresses at the last column.
-pub const LOGIN_COLUMNS: NonZeroU16 = NonZeroU16::new(100).expect("not zero");
-pub const LOGIN_ROWS: NonZeroU16 = NonZeroU16::new(30).expect("not zero");
+pub const LOGIN_COLUMNS: u16 = 100;
+pub const LOGIN_ROWS: u16 = 30;
 
 /// A program in a terminal with which the user logs in.
 pub trait LoginTerminal: Send + Sync + std::fmt::Debug {
