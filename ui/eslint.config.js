@@ -59,7 +59,7 @@ const USES = {
   ],
   session: ['agents/agent-words', 'backend/storage', 'connection', 'kit', 'plan', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
-  composer: ['connection', 'kit'],
+  composer: ['connection', 'kit', 'session/attachments'],
   settings: [
     'agents',
     'connection',

@@ -19,6 +19,8 @@ pub(crate) fn open(app: &AppHandle) -> tauri::Result<()> {
         .title("OpenAgents")
         .inner_size(1280.0, 820.0)
         .min_inner_size(390.0, 480.0)
+        // Images are dropped on the page, which otherwise would not hear of it.
+        .disable_drag_drop_handler()
         // Shown once it is drawn: an empty window would flash white on a dark desktop.
         .visible(false)
         .on_page_load(|window, load| {

@@ -136,6 +136,110 @@ test('the context in use is shown, and compacted when it is nearly full', async 
   await tab.close();
 });
 
+test('images and long pastes go with the prompt, and can be removed and edited', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  played.answers['session/prompt'] = () => ({ stopReason: 'end_turn' });
+  const attached = page.getByRole('list', { name: 'Attachments' }).getByRole('listitem');
+  // A screenshot of 3000 × 1500 pixels is made smaller before it is sent.
+  const paste = (items) =>
+    prompt(tab).evaluate(async (field, items) => {
+      const data = new DataTransfer();
+      for (const { text, width, height, type } of items) {
+        if (text !== undefined) data.setData('text/plain', text);
+        else if (type === 'application/pdf') data.items.add(new File(['%PDF'], 'plan.pdf', { type }));
+        else {
+          const canvas = new OffscreenCanvas(width, height);
+          const draw = canvas.getContext('2d');
+          draw.fillStyle = '#38a';
+          draw.fillRect(0, 0, width, height);
+          data.items.add(new File([await canvas.convertToBlob({ type })], `shot-${width}.png`, { type }));
+        }
+      }
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    }, items);
+  await prompt(tab).focus();
+  await paste([{ width: 3_000, height: 1_500, type: 'image/png' }]);
+  await page.getByRole('img', { name: 'shot-3000.png' }).waitFor();
+  await paste([{ width: 40, height: 30, type: 'image/png' }]);
+  await paste([{ text: 'line of a log\n'.repeat(60) }]);
+  await page.getByRole('button', { name: 'Pasted 60 lines', exact: true }).waitFor();
+  assert.equal(await attached.count(), 3);
+  await tab.shootAll('composer-attachments');
+  // A short paste goes into the field, as does text that comes with a picture of itself.
+  await paste([{ text: 'short' }, { width: 4, height: 4, type: 'image/png' }]);
+  await paste([{ type: 'application/pdf' }]);
+  await page.getByText("plan.pdf can't be read as a PNG, JPEG, GIF or WebP image.").waitFor();
+  assert.equal(await attached.count(), 3);
+  await page.getByRole('button', { name: 'Remove shot-40.png' }).click();
+  await page.getByRole('button', { name: 'Pasted 60 lines', exact: true }).click();
+  const editor = page.getByRole('dialog').getByRole('textbox', { name: 'Pasted text' });
+  await editor.fill('two\nlines');
+  await tab.shoot('composer-pasted');
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('button', { name: 'Pasted 2 lines', exact: true }).waitFor();
+  await prompt(tab).fill('Why does it look like this?');
+  await page.keyboard.press('Enter');
+  assert.equal(await attached.count(), 0);
+  const { params } = played.sent.findLast(({ method }) => method === 'session/prompt');
+  const [words, image, text] = params.prompt;
+  assert.deepEqual(words, { type: 'text', text: 'Why does it look like this?' });
+  assert.equal(image.mimeType, 'image/jpeg');
+  assert.equal(text.resource.text, 'two\nlines');
+  const [width, height] = await page.evaluate(async ({ mimeType, data }) => {
+    const image = new Image();
+    image.src = `data:${mimeType};base64,${data}`;
+    await image.decode();
+    return [image.naturalWidth, image.naturalHeight];
+  }, image);
+  assert.deepEqual([width, height], [2_000, 1_000]);
+  await tab.close();
+});
+
+test('images of a prompt are shown, a refused prompt gives them back, and blind agents get none', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+  played.answers['_openagents/images/read'] = ({ hash }) => {
+    if (hash === 'gone') throw new Error('There is no such image in this session.');
+    return { mimeType: 'image/png', data: png };
+  };
+  const said = (text, messageId, hash) => ({
+    sessionUpdate: 'user_message_chunk',
+    content: { type: 'text', text },
+    messageId,
+    _meta: { openagents: { images: [{ hash, mimeType: 'image/png', width: 1, height: 1 }] } },
+  });
+  played.update(said('Like this', 'q1', 'here'));
+  await page.getByRole('img', { name: 'Image of the prompt' }).waitFor();
+  played.update(said('', 'q2', 'gone'));
+  await page.getByText('1 image that could not be read').waitFor();
+  played.update({
+    sessionUpdate: 'user_message_chunk',
+    content: { type: 'text', text: '' },
+    messageId: 'q1',
+    _meta: { openagents: { steered: true } },
+  });
+  await page.getByText('Sent during the turn').waitFor();
+  await tab.shootAll('prompt-images');
+  // Chosen in the file dialog; the bridge refuses the prompt.
+  played.answers['session/prompt'] = () => {
+    throw new Error('The images of a prompt may have 20 MiB at most together; send fewer or smaller ones.');
+  };
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Attach images' }).click();
+  await (await chosen).setFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: Buffer.from(png, 'base64') });
+  const thumbnail = page.getByRole('img', { name: 'pixel.png' });
+  await thumbnail.waitFor();
+  await page.getByRole('button', { name: 'Send' }).click();
+  await page.getByText('The images of a prompt may have').waitFor();
+  await thumbnail.waitFor();
+  played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'gptoss_20b' });
+  await page.getByText("The local model can't see images. Choose an agent.").waitFor();
+  assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled());
+  await tab.close();
+});
+
 test('500 commands stay within the window and the field keeps up', async () => {
   const tab = await open({ size: 'phone' });
   const { page, played } = tab;

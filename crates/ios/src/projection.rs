@@ -8,7 +8,7 @@ use openagents_core::{
     approval::ApprovalState,
     update::{
         AgentMessage, AgentThought, EntryStatus, PlanSnapshot, RunState, SessionUpdate, ToolCallStatus,
-        ToolCallUpdate, UserMessage,
+        ToolCallUpdate,
     },
 };
 use openagents_sessions::store::Stored;
@@ -142,11 +142,11 @@ impl Projection {
                 self.push_text(Role::Thought, None, &thought.text, seq, out)
             }
             // The app has no queue: a removed prompt stays unanswered.
-            SessionUpdate::UserMessage(UserMessage { removed: true, .. }) => {}
+            SessionUpdate::UserMessage(message) if message.removed || message.is_mark() => {}
             // The app has drawn its own prompt already.
             SessionUpdate::UserMessage(message) if message.connection.as_deref().is_some_and(is_own) => {}
             SessionUpdate::UserMessage(message) => {
-                self.show(to_wire::chunk(Role::User, &message.text), seq, out)
+                self.show(to_wire::chunk(Role::User, &message.text_with_images()), seq, out)
             }
             SessionUpdate::Plan(snapshot) => self.plan(snapshot, seq, out),
             SessionUpdate::ToolCall(call) => {

@@ -115,6 +115,12 @@ impl SessionRegistry {
         self.add(new_session(cwd, DEFAULT_MODE), create).await
     }
 
+    /// Creates a session with the log of another.
+    pub(crate) async fn create_branch(&self, of: &Session) -> Result<Arc<Session>, SessionError> {
+        let (from, mode) = (of.id().to_string(), of.mode());
+        self.add(new_session(of.cwd(), &mode), move |store, new| store.create_branch(new, &from)).await
+    }
+
     pub(crate) async fn create_child(
         &self,
         cwd: &Path,

@@ -114,11 +114,27 @@ pub fn every_update() -> Vec<SessionUpdate> {
             client: Some("Phone".to_owned()),
             prompt_id: Some("p-7".to_owned()),
             message_id: Some("q1".to_owned()),
-            removed: false,
+            ..UserMessage::default()
         }),
         SessionUpdate::UserMessage(UserMessage {
             message_id: Some("q1".to_owned()),
             removed: true,
+            ..UserMessage::default()
+        }),
+        SessionUpdate::UserMessage(UserMessage {
+            text: "Like this".to_owned(),
+            message_id: Some("q2".to_owned()),
+            images: vec![PromptImage {
+                hash: "9f86d081".to_owned(),
+                mime_type: "image/png".to_owned(),
+                width: 40,
+                height: 30,
+            }],
+            ..UserMessage::default()
+        }),
+        SessionUpdate::UserMessage(UserMessage {
+            message_id: Some("q2".to_owned()),
+            steered: true,
             ..UserMessage::default()
         }),
         SessionUpdate::Title(Title { title: "What is this?".to_owned(), by_user: false }),

@@ -47,9 +47,10 @@ pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATION
 pub use sessions::{
     ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
     DelegateResult, Empty, ExploreParams, ExploreResult, FindFiles, FoundFiles, Frame, Frames, Html,
-    InspectParams, LabelSession, Markdown, Planner, QueueParams, QueuedPrompt, RemoveQueued, Removed,
-    ResumeApproval, RevokeRules, SendNow, SessionRef, SessionsParams, SnapshotMark, SnapshotParams,
-    StandingRule, StandingRules, UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo, WorkspacesResult,
+    ImageData, InspectParams, LabelSession, Markdown, Planner, QueueParams, QueuedPrompt, ReadImage,
+    RemoveQueued, Removed, ResumeApproval, RevokeRules, SendNow, SessionRef, SessionsParams, SnapshotMark,
+    SnapshotParams, StandingRule, StandingRules, UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo,
+    WorkspacesResult,
 };
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, LoginScreenQuery, PastDecision, PrivacyCell, PrivacyChange,

@@ -3,7 +3,7 @@
 use openagents_core::{
     approval::{Approval, ApprovalCommand},
     model::{PromptOptions, Usage},
-    update::{Asking, Decision, Findings, Summary},
+    update::{Asking, Decision, Findings, PromptImage, Summary},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -112,6 +112,12 @@ pub struct PromptMeta {
     /// It was removed from the queue before its turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// The agent got it during the turn that ran.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steered: bool,
+    /// `_openagents/images/read` returns each one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PromptImage>,
 }
 
 /// Metadata of an agent's message or thought.

@@ -193,7 +193,8 @@ methods! {
         "_openagents/queue/remove" Prompt QueueRemove(RemoveQueued) -> Removed:
             "Removes a prompt that waits for the running turn." [NO_SESSION];
         "_openagents/queue/send_now" Prompt QueueSendNow(SendNow) -> Empty:
-            "Stops the running turn, so that the first prompt in the queue is sent; the others keep waiting." [NO_SESSION];
+            "Gives the first prompt in the queue to the running turn if the agent can take it there; otherwise stops the turn. The others keep waiting." [NO_SESSION];
+        "_openagents/images/read" View ImagesRead(ReadImage) -> ImageData: "Returns an image of a prompt." ["-32002: the session does not have the image"];
         "_openagents/files/find" Prompt FilesFind(FindFiles) -> FoundFiles:
             "Lists files of a session's folder whose path matches what a user types, best first." [NO_SESSION];
         "_openagents/update" View ReadUpdate(UpdateQuery) -> UpdatePage:

@@ -109,6 +109,25 @@ pub struct SnapshotParams {
     pub seq: u64,
 }
 
+/// Params of `_openagents/images/read`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ReadImage {
+    pub session_id: String,
+    /// Of the image, from the prompt.
+    pub hash: String,
+}
+
+/// An image of a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct ImageData {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub mime_type: String,
+    /// Base64.
+    pub data: String,
+}
+
 /// A prompt that waits for the running turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct QueuedPrompt {

@@ -44,7 +44,8 @@
 //! | `[[unknown-request]]` | calls a method that does not exist and sends the error code |
 //! | `[[close-stdout]]` | closes its output and stays alive |
 //! | `[[stop REASON]]`, `[[fail MESSAGE]]` | ends the turn with this stop reason, with an error |
-//! | `[[links]]` | sends the addresses of the prompt's links |
+//! | `[[links]]`, `[[images]]` | sends the addresses of the prompt's links, the types and sizes of its images |
+//! | `[[until-steered]]` | waits until it gets a prompt in this turn and sends it, or until the turn is cancelled |
 //! | `[[env NAME]]`, `[[session]]`, `[[cwd]]` | sends a variable, its session and the number of prompts, its folder |
 //! | `[[leave-process]]` | starts `sleep 300` in its process group and sends its id |
 //! | `[[leave-detached]]` | the same in a separate process group, which holds the agent's output open |
@@ -63,7 +64,9 @@
 //! | `FAKE_AGENT_EARLY` | it sends updates before it has answered `session/new` and changes of options |
 //! | `FAKE_AGENT_SPREAD` | its response to `initialize` spans several lines |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays the conversation; `fail`: it fails |
-//! | `FAKE_AGENT_RESUME` | `session/resume` is offered |
+//! | `FAKE_AGENT_RESUME`, `FAKE_AGENT_FORK` | `session/resume`, `session/fork` is offered |
+//! | `FAKE_AGENT_IMAGES` | prompts may have images |
+//! | `FAKE_AGENT_STEERING` | prompts may come during a turn; `refuse`: each is refused |
 //! | `FAKE_AGENT_RAW` | it writes the bytes of this file and exits |
 //! | `FAKE_AGENT_BANNER` | it prints a banner on its standard output, as no agent should |
 
@@ -129,6 +132,10 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             if set("FAKE_AGENT_RESUME").is_some() {
                 sessions["resume"] = json!({});
             }
+            if set("FAKE_AGENT_FORK").is_some() {
+                sessions["fork"] = json!({});
+            }
+            let prompts = json!({"embeddedContext": true, "image": set("FAKE_AGENT_IMAGES").is_some()});
             peer.respond(
                 &id,
                 json!({
@@ -136,10 +143,11 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
                     "agentInfo": {"name": "fake-agent", "title": "Fake Agent", "version": "1.0.0"},
                     "agentCapabilities": {
                         "loadSession": set("FAKE_AGENT_LOAD").is_some(),
-                        "promptCapabilities": {"embeddedContext": true},
+                        "promptCapabilities": prompts,
                         "sessionCapabilities": sessions,
                     },
                     "authMethods": [{"id": "login", "name": "Log in", "description": "Run `fake-agent login`"}],
+                    "_meta": {"steering": {"supported": set("FAKE_AGENT_STEERING").is_some()}},
                 }),
             );
         }
@@ -155,6 +163,27 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             let mut answer = state(peer, &peer.session().mode);
             answer["sessionId"] = session.into();
             peer.respond(&id, answer);
+        }
+        "session/fork" => {
+            let session = format!("fork-of-{}", params["sessionId"].as_str().unwrap_or_default());
+            peer.open(&session, params);
+            let mut answer = state(peer, &peer.session().mode);
+            answer["sessionId"] = session.into();
+            peer.respond(&id, answer);
+        }
+        "_session/steering" => {
+            let text = params["prompt"][0]["text"].as_str().unwrap_or_default();
+            let is_taken = set("FAKE_AGENT_STEERING").as_deref() != Some("refuse");
+            if is_taken {
+                peer.steer(text);
+            }
+            peer.respond(
+                &id,
+                match is_taken {
+                    true => json!({"outcome": "injected"}),
+                    false => json!({"outcome": "promptRequired", "reason": "noRunningTurn"}),
+                },
+            );
         }
         "session/load" if set("FAKE_AGENT_LOAD").as_deref() == Some("fail") => {
             peer.fail(&id, -32002, "Resource not found");

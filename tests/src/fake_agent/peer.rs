@@ -32,6 +32,10 @@ pub(crate) struct Session {
     pub prompts: u64,
     /// The links of the last prompt.
     pub links: Vec<String>,
+    /// The types and sizes of its images.
+    pub images: Vec<String>,
+    /// Prompts that came during the turn.
+    pub steered: Vec<String>,
     pub capabilities: Value,
     /// The MCP servers of the session, as sent.
     pub servers: Value,
@@ -71,15 +75,25 @@ impl Peer {
 
     /// Begins a turn for a prompt.
     pub(crate) fn begin(&self, prompt: &Value) -> Turn {
-        let links = prompt.as_array().into_iter().flatten().filter_map(|block| block["uri"].as_str());
+        let blocks = prompt.as_array().into_iter().flatten();
+        let links = blocks.clone().filter_map(|block| block["uri"].as_str());
+        let images = blocks.filter(|block| block["type"] == "image").map(|block| {
+            let data = block["data"].as_str().unwrap_or_default();
+            format!("{} {}", block["mimeType"].as_str().unwrap_or_default(), data.len())
+        });
         {
             let mut session = lock(&self.session);
             session.prompts += 1;
             session.links = links.map(str::to_owned).collect();
+            session.images = images.collect();
         }
         let turn = Turn::default();
         *lock(&self.turn) = turn.clone();
         turn
+    }
+
+    pub(crate) fn steer(&self, text: &str) {
+        lock(&self.session).steered.push(text.to_owned());
     }
 
     pub(crate) fn cancel(&self) {

@@ -231,6 +231,13 @@ impl Run<'_> {
             "stop" => return Some(End::Stop(rest.to_owned())),
             "fail" => return Some(End::Fail(rest.to_owned())),
             "env" => self.say(&std::env::var(rest).unwrap_or_else(|_| "not set".to_owned())),
+            "images" => self.say(&self.peer.session().images.join(", ")),
+            "until-steered" => {
+                while self.peer.session().steered.is_empty()
+                    && !Peer::wait(self.turn, Duration::from_millis(2))
+                {}
+                self.say(&format!("Steered: {}", self.peer.session().steered.join(" | ")));
+            }
             "links" => self.say(&self.peer.session().links.join(" ")),
             "session" => {
                 let session = self.peer.session();

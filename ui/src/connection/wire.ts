@@ -774,6 +774,14 @@ export type Html = {
   html: string;
 };
 
+/** An image of a prompt. */
+export type ImageData = {
+  /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  mimeType: string;
+  /** Base64. */
+  data: string;
+};
+
 /** Actions of OpenAgents itself. */
 export type Inline = 'answer' | 'find' | 'card' | 'guidance';
 
@@ -1271,6 +1279,18 @@ export type Progress = {
   total: number;
 };
 
+/** An image of a prompt. Its bytes are stored beside the log. */
+export type PromptImage = {
+  /** SHA-256 of its bytes, in hexadecimal. */
+  hash: string;
+  /** `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  mimeType: string;
+  /** In pixels. */
+  width: number;
+  /** In pixels. */
+  height: number;
+};
+
 export type PromptMeta = {
   connection?: string;
   /** Name of the client that sent it. */
@@ -1278,6 +1298,10 @@ export type PromptMeta = {
   promptId?: string;
   /** It was removed from the queue before its turn. */
   removed?: boolean;
+  /** The agent got it during the turn that ran. */
+  steered?: boolean;
+  /** `_openagents/images/read` returns each one. */
+  images?: Array<PromptImage>;
 };
 
 /** Options of a single prompt. Absent fields follow the settings. */
@@ -1326,6 +1350,13 @@ export type ReadHistory = {
   /** `claude-code`, `codex`, … */
   provider: string;
   id: string;
+};
+
+/** Params of `_openagents/images/read`. */
+export type ReadImage = {
+  sessionId: string;
+  /** Of the image, from the prompt. */
+  hash: string;
 };
 
 /** Params of `_openagents/history/line`. */

@@ -301,13 +301,15 @@ function applyRouting(fold: Fold, body: Body<'session_info_update'>, at: Update)
 }
 
 function applyPrompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): void {
-  const { removed = false } = openagents<PromptMeta>(body._meta);
+  const { removed = false, steered = false, images = [] } = openagents<PromptMeta>(body._meta);
   const [messageId, added] = [idOf(body), textOf(body.content)];
   const index =
-    removed && added === '' ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId) : -1;
+    (removed || steered) && added === '' && images.length === 0
+      ? fold.rows.findLastIndex((row) => row.kind === 'user' && row.messageId === messageId)
+      : -1;
   const row = fold.rows[index];
   if (row?.kind === 'user') {
-    fold.rows[index] = { ...row, removed, seqs: [...row.seqs, at.seq] };
+    fold.rows[index] = { ...row, removed, steered, seqs: [...row.seqs, at.seq] };
     return;
   }
   endThought(fold, at);
@@ -329,6 +331,8 @@ function applyPrompt(fold: Fold, body: Body<'user_message_chunk'>, at: Update): 
     text: added,
     messageId,
     removed,
+    ...(steered ? { steered } : {}),
+    ...(images.length === 0 ? {} : { images }),
     ...picturesOf(picture),
   });
   if (!removed) fold.working = true;

@@ -1,4 +1,4 @@
-import type { Approval, Decision, Findings, Summary, Usage } from '../connection/wire';
+import type { Approval, Decision, Findings, PromptImage, Summary, Usage } from '../connection/wire';
 
 interface RowBase {
   /** Unique and stable in the session. */
@@ -110,8 +110,12 @@ export interface UserRow extends RowBase {
   pictures?: readonly Picture[] | undefined;
   /** Its id in the queue. */
   messageId: string | null;
+  /** Images of a prompt to us, by hash. */
+  images?: readonly PromptImage[] | undefined;
   /** It was removed from the queue before its turn. */
   removed: boolean;
+  /** The agent got it during the turn that ran. */
+  steered?: boolean;
   routing?: Decision;
 }
 

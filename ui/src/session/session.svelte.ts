@@ -9,9 +9,10 @@ import type {
   QueuedPrompt,
   SessionConfigOption,
 } from '../connection/wire';
+import type { Attachment } from './attachments';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
-import { findRow, type Row } from './rows';
+import { findRow, type Picture, type Row } from './rows';
 import { apply, emptyFold, publish, settle, type Asked, type Fold } from './fold';
 import { beginSnapshot, endSnapshot, RecentUpdates, takeFolded, type Snapshot } from './snapshot';
 
@@ -68,11 +69,15 @@ export class Session {
   seenAt = $state<number | null>(null);
   /** Fold state of its rows. */
   readonly unfolded = new Unfolded();
+  /** The images of its prompts that were read, by hash. */
+  readonly images = new Map<string, Promise<Picture>>();
   /** The last connection on which this session was attached. */
   attachedOn = -1;
   /** An attach request is pending. */
   attachingNow = false;
 
+  /** What goes with the text in the composer. */
+  attachments = $state.raw<readonly Attachment[]>([]);
   #draft = $state('');
   #fold: Fold = emptyFold();
   /** Only the end of the log is here; it has to be loaded from the beginning. */
@@ -112,7 +117,7 @@ export class Session {
 
   /** Nothing is lost if this page drops it. */
   get idle(): boolean {
-    return !this.working && this.#sent.length === 0 && this.draft === '';
+    return !this.working && this.#sent.length === 0 && this.draft === '' && this.attachments.length === 0;
   }
 
   /** The folded state, for offline storage. Read-only. */
@@ -258,8 +263,8 @@ export class Session {
     this.#publish();
   }
 
-  sending(text: string): Sent {
-    const sent: Sent = { text, promptId: freshId(), logged: false, adrift: false };
+  sending(text: string, attached: readonly Attachment[] = []): Sent {
+    const sent: Sent = { text, attached, promptId: freshId(), logged: false, adrift: false };
     this.problem = null;
     this.#returned = null;
     if (!this.working) this.#request = { since: Date.now(), workUpdates: this.#workUpdates };
@@ -279,7 +284,7 @@ export class Session {
   /** The bridge refused the prompt: nothing else changes. */
   refused(sent: Sent, problem: string): void {
     this.#forget(sent);
-    if (!sent.logged) this.#putBack([sent.text]);
+    if (!sent.logged) this.#putBack([sent]);
     if (this.#sent.length === 0) this.#request = null;
     this.problem = problem;
     this.#publish();
@@ -304,7 +309,10 @@ export class Session {
       if (found.adrift) this.#forget(found);
     } else if (promptId !== undefined && this.#returned?.text === text && this.#returned.promptIds.includes(promptId)) {
       // It was received after all: a frozen bridge has resumed.
-      if (this.draft === text) this.draft = '';
+      if (this.draft === text) {
+        this.draft = '';
+        this.attachments = [];
+      }
       this.#returned = null;
       this.problem = null;
     }
@@ -319,14 +327,15 @@ export class Session {
     const lost = this.#sent.filter((sent) => sent.adrift);
     if (lost.length === 0) return;
     this.#sent = this.#sent.filter((sent) => !sent.adrift);
-    const texts = lost.map((sent) => sent.text);
-    this.#putBack(texts);
-    this.#returned = { text: texts.join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
+    this.#putBack(lost);
+    this.#returned = { text: lost.map((sent) => sent.text).join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
     this.problem =
       lost.length === 1 ? "Not sent; it's back in the composer." : "Not sent; they're back in the composer.";
   }
 
-  #putBack(texts: readonly string[]): void {
+  #putBack(sent: readonly Sent[]): void {
+    this.attachments = [...sent.flatMap(({ attached }) => attached), ...this.attachments];
+    const texts = sent.map(({ text }) => text);
     this.draft = [...texts, ...(this.draft.trim() === '' ? [] : [this.draft])].join('\n\n');
   }
 
@@ -362,7 +371,7 @@ export class Session {
     });
     this.working = working;
     this.waitingSince = waitingSince;
-    this.pending = this.#sent.filter((sent) => !sent.logged).map((sent) => sent.text);
+    this.pending = this.#sent.filter((sent) => !sent.logged).map(({ text }) => (text === '' ? '[image]' : text));
     this.touchedAt = Date.now();
   }
 }
@@ -375,6 +384,7 @@ function freshId(): string {
 /** A prompt that was sent and not answered yet. */
 export interface Sent {
   text: string;
+  attached: readonly Attachment[];
   /** Identifies the prompt in the log, even if another client sends the same text. */
   promptId: string;
   /** It is in the session's log. */

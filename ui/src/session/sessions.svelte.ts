@@ -6,6 +6,7 @@ import type {
   AttachResult,
   ExploreResult,
   FoundFiles,
+  ImageData,
   QueueParams,
   SessionsParams,
   SnapshotParams,
@@ -13,7 +14,8 @@ import type {
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
 import { EXPLORER_MODE } from '../agents/agent-words';
-import type { ToolRow } from './rows';
+import { promptBlocks, type Attachment } from './attachments';
+import type { Picture, ToolRow } from './rows';
 import type { Asked } from './fold';
 import { Session } from './session.svelte';
 import { SessionList, type SessionItem } from './session-list.svelte';
@@ -188,7 +190,7 @@ export class Sessions {
     return files;
   }
 
-  /** Stops the running turn, so that the first prompt in the queue is sent. */
+  /** Sends the first prompt in the queue without waiting for the end of the turn. */
   async sendNow(session: Session, id: string): Promise<void> {
     session.problem = null;
     try {
@@ -196,6 +198,23 @@ export class Sessions {
     } catch (error) {
       session.problem = sentence(error);
     }
+  }
+
+  /** An image of a prompt; kept as long as the session is. */
+  image(session: Session, hash: string): Promise<Picture> {
+    const known = session.images.get(hash);
+    if (known !== undefined) return known;
+    const read = this.#link.request<ImageData>('_openagents/images/read', { sessionId: session.id, hash });
+    session.images.set(hash, read);
+    // It may be read again later.
+    read.catch(() => session.images.delete(hash));
+    return read;
+  }
+
+  /** Creates a session that goes on from where another is; resolves with its id. */
+  async branch(sessionId: string): Promise<string> {
+    return (await this.#link.request<{ sessionId: string }>('session/fork', { sessionId, cwd: '', mcpServers: [] }))
+      .sessionId;
   }
 
   #forget(id: string): void {
@@ -357,11 +376,11 @@ export class Sessions {
   }
 
   /** Sends a prompt and resolves when its turn ends. A prompt that was not received goes back to the composer. */
-  async prompt(session: Session, text: string): Promise<void> {
+  async prompt(session: Session, text: string, attached: readonly Attachment[] = []): Promise<void> {
     const connection = this.#connection;
-    const sent = session.sending(text);
+    const sent = session.sending(text, attached);
     try {
-      const prompt = [{ type: 'text', text }];
+      const prompt = promptBlocks(text, attached);
       await this.#link.request('session/prompt', {
         sessionId: session.id,
         prompt,

@@ -1,7 +1,7 @@
 import { createContext } from 'svelte';
 import type { Approval, Evidence, Finding, Summary } from '../connection/wire';
 import type { Unfolded } from '../kit/unfolded.svelte';
-import type { Row } from '../session/rows';
+import type { Picture, Row } from '../session/rows';
 
 /** The session's data and actions for rows at any depth. */
 interface SessionActions {
@@ -42,6 +42,8 @@ interface SessionActions {
   prompt(text: string): void;
   /** Suggests a brief for another agent; null if nothing can be delegated. */
   delegate(): ((summary: Summary) => void) | null;
+  /** An image of a prompt in this session. */
+  image(hash: string): Promise<Picture>;
   /** A prompt is queued behind the running turn. */
   queued(messageId: string): boolean;
   /** Shows or hides undone turns; absent where there are none. */

@@ -15,9 +15,10 @@ use crate::{
     process::{Groups, is_for_commands},
 };
 use agent_client_protocol_schema::v1 as wire;
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, lowering_command},
+    agent::{AgentEvent, AgentHost, CANCELLED, ImageBytes, PromptOutcome, SteerRequest, lowering_command},
     update::RunState,
 };
 use parking_lot::Mutex;
@@ -28,7 +29,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -40,6 +41,18 @@ const UNFINISHED: &str = "the agent never reported a result";
 
 const NO_OUTPUT: &str = "Done, no output.";
 
+/// Returns a prompt: its text, its images, and links to the files that it names, since some agents read these themselves.
+fn blocks(text: &str, links: &[PathBuf], images: &[ImageBytes]) -> Vec<Value> {
+    let words = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
+    let image = |ImageBytes { mime_type, bytes }: &ImageBytes| json!({"type": "image", "mimeType": mime_type, "data": BASE64_STANDARD.encode(bytes)});
+    let link = |path: &PathBuf| {
+        let uri = reqwest::Url::from_file_path(path).ok()?;
+        let name = path.file_name()?.to_string_lossy();
+        Some(json!({"type": "resource_link", "uri": uri.as_str(), "name": name}))
+    };
+    words.into_iter().chain(images.iter().map(image)).chain(links.iter().filter_map(link)).collect()
+}
+
 enum Due {
     Cancel,
     Idle,
@@ -49,10 +62,34 @@ pub(super) struct Prompt<'a> {
     pub(super) text: &'a str,
     /// Files and folders that the prompt names, absolute.
     pub(super) links: &'a [PathBuf],
+    pub(super) images: &'a [ImageBytes],
     /// A summary of the conversation so far, for an agent session that does not have it.
     pub(super) brief: Option<&'a str>,
     /// A command in the prompt may lower the asking level.
     pub(super) may_change_approval_mode: bool,
+}
+
+/// What the agent says in its answer to `initialize`.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Abilities {
+    pub(super) images: bool,
+    /// It takes prompts during its turn: `_session/steering`, of Claude Code and Codex.
+    pub(super) steering: bool,
+    pub(super) fork: bool,
+    pub(super) close: bool,
+}
+
+impl Abilities {
+    pub(super) fn of(answer: &Value) -> Self {
+        let is_given =
+            |pointer: &str| answer.pointer(pointer).is_some_and(|it| !it.is_null() && *it != false);
+        Self {
+            images: is_given("/agentCapabilities/promptCapabilities/image"),
+            steering: answer.pointer("/_meta/steering/supported") == Some(&Value::Bool(true)),
+            fork: is_given("/agentCapabilities/sessionCapabilities/fork"),
+            close: is_given("/agentCapabilities/sessionCapabilities/close"),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -69,6 +106,8 @@ pub(super) struct Live {
     pub(super) asks: Mutex<HashMap<String, CancellationToken>>,
     pub(super) pending: PendingCommands,
     timeouts: AcpTimeouts,
+    /// Set once it has answered `initialize`.
+    abilities: OnceLock<Abilities>,
     /// The session is open, with all options set: prompts may follow.
     open: AtomicBool,
     /// The user has cancelled the running turn. Checked before every message, however many there are.
@@ -102,6 +141,7 @@ impl Live {
             asks: Mutex::default(),
             pending: PendingCommands::default(),
             timeouts: config.timeouts,
+            abilities: OnceLock::new(),
             open: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             stage: Mutex::new(Stage::new(config.asks)),
@@ -202,7 +242,14 @@ impl Live {
             Some(Due::Cancel) => {
                 self.connection.stop(format!("{name} did not react to a cancel and was stopped"));
             }
-            Some(Due::Idle) => self.connection.retire(format!("{name} was stopped because it was idle")),
+            Some(Due::Idle) => {
+                let session = self.stage.lock().session.clone().filter(|_| self.abilities().close);
+                if let Some(session) = session {
+                    // Its answer is not awaited: the agent ends when its input does.
+                    self.connection.request("session/close", &json!({"sessionId": session}));
+                }
+                self.connection.retire(format!("{name} was stopped because it was idle"));
+            }
             None => {}
         }
     }
@@ -253,7 +300,8 @@ impl Live {
                 stage.turn.as_mut().map(|turn| std::mem::take(&mut turn.message)).unwrap_or_default();
             match (&stage.session, &result) {
                 (Some(session), Ok(_)) if !message.is_empty() => {
-                    stage.prompt = Some(self.send_prompt(&session.clone(), &message, &[]));
+                    let prompt = blocks(&message, &[], &[]);
+                    stage.prompt = Some(self.send_prompt(&session.clone(), prompt));
                 }
                 _ => self.end_turn(stage, now, &result),
             }
@@ -371,23 +419,53 @@ impl Live {
                 message: String::new(),
             });
             let text = prompt.brief.map(|brief| format!("{brief}{}", prompt.text));
-            stage.prompt =
-                Some(self.send_prompt(session, text.as_deref().unwrap_or(prompt.text), prompt.links));
+            let text = text.as_deref().unwrap_or(prompt.text);
+            stage.prompt = Some(self.send_prompt(session, blocks(text, prompt.links, prompt.images)));
             Some(outcome)
         })
     }
 
-    /// Sends a prompt; the files that it names follow as links, since some agents read these themselves.
-    fn send_prompt(&self, session: &str, text: &str, links: &[PathBuf]) -> u64 {
-        let link = |path: &PathBuf| {
-            let uri = reqwest::Url::from_file_path(path).ok()?;
-            let name = path.file_name()?.to_string_lossy();
-            Some(json!({"type": "resource_link", "uri": uri.as_str(), "name": name}))
-        };
-        let text = json!({"type": "text", "text": text});
-        let blocks: Vec<_> = std::iter::once(text).chain(links.iter().filter_map(link)).collect();
-        let params = json!({"sessionId": session, "prompt": blocks});
-        self.connection.request("session/prompt", &params)
+    fn send_prompt(&self, session: &str, prompt: Vec<Value>) -> u64 {
+        self.connection.request("session/prompt", &json!({"sessionId": session, "prompt": prompt}))
+    }
+
+    pub(super) fn abilities(&self) -> Abilities {
+        self.abilities.get().copied().unwrap_or_default()
+    }
+
+    pub(super) fn set_abilities(&self, abilities: Abilities) {
+        // Set once per process.
+        let _ = self.abilities.set(abilities);
+    }
+
+    /// Gives the agent a prompt during its turn. Returns whether it took it. Waits for its answer, which may come only
+    /// after the user has answered its question, but not longer than the turn lasts.
+    pub(super) fn steer(&self, request: &SteerRequest) -> bool {
+        if !self.abilities().steering || !request.images.is_empty() && !self.abilities().images {
+            return false;
+        }
+        let prompt = blocks(&request.text, &request.links, &request.images);
+        let answer = self.stage(|stage, _| {
+            let session = stage.session.as_deref().filter(|_| stage.turn.is_some() && !stage.closed)?;
+            // Without a turn the agent must not begin one that we do not know of.
+            let meta = json!({"steering": {"idleBehavior": "promptRequired"}});
+            let params = json!({"sessionId": session, "prompt": prompt, "_meta": meta});
+            Some(self.connection.call("_session/steering", &params).1)
+        });
+        let Some(answer) = answer else { return false };
+        let mut ended = None;
+        loop {
+            match answer.recv_timeout(ACP_CANCEL_CHECK) {
+                Ok(answer) => return answer.is_ok_and(|answer| answer["outcome"] == "injected"),
+                Err(mpsc::RecvTimeoutError::Disconnected) => return false,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if self.stage.lock().turn.is_some() {
+                ended = None;
+            } else if ended.get_or_insert_with(Instant::now).elapsed() >= self.timeouts.cancel {
+                return false;
+            }
+        }
     }
 
     /// Ends the turn, whatever the agent does: immediately, or before its next message if one is being handled.

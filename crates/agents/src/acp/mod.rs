@@ -41,7 +41,8 @@ use live::{Live, Prompt};
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, ToolServer, end_turn,
+        AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, EarlierSession, PromptOutcome,
+        SteerRequest, ToolServer, end_turn,
     },
     model::{Activity, Availability},
     update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
@@ -128,9 +129,16 @@ impl AcpAgent {
                 self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
             let brief = lost.and_then(|why| self.brief(host, &why));
+            if !request.images.is_empty() && !live.abilities().images {
+                let name = &self.config.name;
+                return Err(Stop::Failed(format!(
+                    "{name} cannot see images, so nothing was sent. Send the prompt without them, or choose another agent."
+                )));
+            }
             let prompt = Prompt {
                 text: &request.text,
                 links: &request.links,
+                images: &request.images,
                 brief: brief.as_deref(),
                 may_change_approval_mode: request.may_change_approval_mode,
             };
@@ -212,6 +220,7 @@ impl AcpAgent {
             tools: &request.tools,
             environment: &command.environment,
         };
+        let known = known.map(|id| EarlierSession { id, is_branch: false });
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
@@ -321,6 +330,12 @@ impl AgentProvider for AcpAgent {
         let slot = self.slots.lock().get(session_id).cloned();
         let live = slot.and_then(|slot| slot.live.lock().clone());
         live.map_or(Ok(None), |live| live.set_option(option, value))
+    }
+
+    fn steer(&self, request: &SteerRequest) -> bool {
+        let slot = self.slots.lock().get(&request.session_id).cloned();
+        let live = slot.and_then(|slot| slot.live.lock().clone());
+        live.is_some_and(|live| live.steer(request))
     }
 
     fn ask_before_edits(&self, session_id: &str) {

@@ -4,7 +4,7 @@ use super::{
     config::AcpAgentConfig,
     connection::Reply,
     frame::RpcError,
-    live::Live,
+    live::{Abilities, Live},
     stage::{PendingSet, SetAnswer, SetBy, Stage},
     tools::{Servers, servers},
     watch::{Lowered, Watch, current, named},
@@ -16,7 +16,7 @@ use crate::{
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, ToolServer},
+    agent::{AgentEvent, AgentHost, EarlierSession, ToolServer},
     model::Activity,
     update::{AgentPart, OptionValue, SessionOption, in_setting_order},
 };
@@ -54,8 +54,8 @@ pub(super) struct OpenedSession {
 }
 
 impl Opening<'_> {
-    /// Opens a session in which the agent asks before it acts. `known` is the agent's id of an earlier one.
-    pub(super) fn open(&self, known: Option<String>) -> Result<OpenedSession, Stop> {
+    /// Opens a session in which the agent asks before it acts. `known` is an earlier one.
+    pub(super) fn open(&self, known: Option<EarlierSession>) -> Result<OpenedSession, Stop> {
         self.report_progress(0.0);
         let answer = self.initialize()?;
         self.live.stage(|stage, _| stage.login = self.login_advice(&answer));
@@ -65,28 +65,62 @@ impl Opening<'_> {
         let Servers { params, problems: notes } =
             servers(self.tools, can, self.config.own_tools.as_ref(), self.environment, &self.live.root);
         let params = json!({"cwd": self.live.root, "mcpServers": params});
-        if let Some(id) = known {
-            match self.reopen(&answer, &id, params.clone())? {
-                Ok(_) => {
-                    self.set_options(&id)?;
-                    return Ok(OpenedSession { session: id, lost, notes });
-                }
+        match known {
+            Some(EarlierSession { id, is_branch: true }) => match self.fork(&id, params.clone())? {
+                Ok(session) => return Ok(OpenedSession { session, lost, notes }),
                 Err(why) => lost = Some(why),
+            },
+            Some(EarlierSession { id, is_branch: false }) => {
+                match self.reopen(&answer, &id, params.clone())? {
+                    Ok(_) => {
+                        self.set_options(&id)?;
+                        return Ok(OpenedSession { session: id, lost, notes });
+                    }
+                    Err(why) => lost = Some(why),
+                }
             }
+            None => {}
         }
-        self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
-        let opened = match self.request_session("session/new", &params, false)? {
-            Ok(opened) => opened,
+        let session = match self.create("session/new", &params, false)? {
+            Ok(session) => session,
             Err(error) => return Err(self.refusal("session/new", &error)),
+        };
+        Ok(OpenedSession { session, lost, notes })
+    }
+
+    /// Creates a session of the agent and returns its id.
+    fn create(
+        &self,
+        method: &str,
+        params: &Value,
+        is_earlier: bool,
+    ) -> Result<Result<String, RpcError>, Stop> {
+        self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
+        let opened = match self.request_session(method, params, is_earlier)? {
+            Ok(opened) => opened,
+            Err(error) => return Ok(Err(error)),
         };
         let Some(id) = opened["sessionId"].as_str().filter(|id| !id.is_empty()).map(str::to_owned) else {
             let name = &self.config.name;
-            return Err(Stop::Failed(format!("{name} answered session/new without a session; update it")));
+            return Err(Stop::Failed(format!("{name} answered {method} without a session; update it")));
         };
         self.live.stage(|stage, _| stage.session = Some(id.clone()));
         self.host.remember(&id);
         self.set_options(&id)?;
-        Ok(OpenedSession { session: id, lost, notes })
+        Ok(Ok(id))
+    }
+
+    /// Has the agent copy an earlier session. Returns the copy, or the reason why it cannot.
+    fn fork(&self, id: &str, mut params: Value) -> Result<Result<String, String>, Stop> {
+        if !self.live.abilities().fork {
+            return Ok(Err("it cannot branch a session".to_owned()));
+        }
+        params["sessionId"] = id.into();
+        match self.create("session/fork", &params, true)? {
+            Ok(session) => Ok(Ok(session)),
+            Err(error) if error.wants_login() => Err(self.refusal("session/fork", &error)),
+            Err(error) => Ok(Err(error.sentence())),
+        }
     }
 
     /// Opens an earlier session. Returns the agent's response, or the reason why it cannot.
@@ -219,6 +253,7 @@ impl Opening<'_> {
             Ok(answer) => answer,
             Err(error) => return Err(self.refusal("initialize", &error)),
         };
+        self.live.set_abilities(Abilities::of(&answer));
         let name = &self.config.name;
         match answer["protocolVersion"].as_u64() {
             Some(1) => {}

@@ -3,7 +3,10 @@
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts, AskingLevel, LevelSetting};
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, PromptOutcome},
+    agent::{
+        AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, EarlierSession,
+        PromptOutcome,
+    },
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
     model::Activity,
     update::{AgentPart, OptionChoices, SessionUpdate, ToolCallStatus, ToolContent},
@@ -213,6 +216,7 @@ impl Scene {
 
     pub(crate) fn request(&self, text: &str) -> AgentRequest {
         AgentRequest {
+            images: Vec::new(),
             session_id: "session".to_owned(),
             root: self.root.clone(),
             text: text.to_owned(),
@@ -251,6 +255,12 @@ impl Scene {
     pub(crate) fn shown(&self) -> String {
         self.host.shown(&self.root)
     }
+}
+
+/// The agent's session from an earlier turn.
+#[expect(clippy::unnecessary_wraps, reason = "as a request has it")]
+pub(crate) fn earlier() -> Option<EarlierSession> {
+    Some(EarlierSession { id: "earlier".to_owned(), is_branch: false })
 }
 
 /// Checks that every call of the turn is closed and that it has exactly one outcome.

@@ -1,6 +1,6 @@
 //! The asking level: it is set before the first prompt and then stays as it was set.
 
-use super::host::{Host, Say, Scene, Setup};
+use super::host::{Host, Say, Scene, Setup, earlier};
 use openagents_agents::acp::LevelSetting;
 use openagents_core::update::Asking;
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::RunState};
@@ -36,7 +36,7 @@ fn level_is_set_again_in_resumed_session() {
         let environment = [("FAKE_AGENT_MODE", "auto"), (way, "1")];
         let scene = Setup { environment: &environment, asks: ASKS, ..Setup::default() }.scene(Host::with([]));
         let mut request = scene.request("[[session]] [[which-mode]]");
-        request.resume = Some("earlier".to_owned());
+        request.resume = earlier();
         let outcome = scene.turn(&request, &CancellationToken::new());
         assert_eq!(outcome.text, "earlier prompt 1mode ask", "{way}");
     }

@@ -15,6 +15,7 @@ mod level;
 mod notes;
 mod opening;
 mod options;
+mod prompts;
 mod questions;
 mod replay;
 mod tools;

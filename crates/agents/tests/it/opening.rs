@@ -1,6 +1,6 @@
 //! Opening a session.
 
-use super::host::{Host, Scene, Setup};
+use super::host::{Host, Scene, Setup, earlier};
 use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpTimeouts};
 use openagents_core::{
     CancellationToken,
@@ -94,7 +94,7 @@ fn session_is_resumed_if_agent_supports_it() {
     for (environment, resumes, note) in rows {
         let scene = scene(environment);
         let mut request = scene.request("[[session]]");
-        request.resume = Some("earlier".to_owned());
+        request.resume = earlier();
         let outcome = scene.turn(&request, &CancellationToken::new());
         assert_eq!(outcome.text == "earlier prompt 1", resumes, "{}", outcome.text);
         assert_eq!(scene.host.remembered.lock().unwrap().is_empty(), resumes);
@@ -120,7 +120,7 @@ fn agent_losing_loaded_sessions_gets_summary() {
         let scene = Setup { environment, never_loads: true, ..Setup::default() }.scene(Host::with([]));
         *scene.host.brief.lock().unwrap() = said_before.map(str::to_owned);
         let mut request = scene.request("go on");
-        request.resume = Some("earlier".to_owned());
+        request.resume = earlier();
         let outcome = scene.turn(&request, &CancellationToken::new());
         assert_eq!(outcome.text, format!("You said: {}go on", said_before.unwrap_or_default()));
         assert_eq!(scene.host.remembered.lock().unwrap().len(), 1);

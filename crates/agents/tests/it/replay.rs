@@ -1,6 +1,6 @@
 //! Recorded conversations of real agents, replayed against our client.
 
-use super::host::{Host, Say, Scene, Setup};
+use super::host::{Host, Say, Scene, Setup, earlier};
 use openagents_core::{CancellationToken, agent::AgentProvider as _, update::SessionUpdate};
 use serde_json::Value;
 use std::{path::PathBuf, time::Duration};
@@ -115,7 +115,7 @@ fn loaded_session_hides_its_history() {
         let args = vec!["replay".to_owned(), path.display().to_string()];
         let scene = Setup { args, ..Setup::default() }.scene(Host::with([]));
         let mut request = scene.request("hello");
-        request.resume = Some("earlier".to_owned());
+        request.resume = earlier();
         // The recording ends with the load: the next prompt is refused.
         let outcome = scene.agent.prompt(&request, scene.host.clone(), &CancellationToken::new());
         assert_eq!(outcome.text, "❌ Fake: session/prompt was not recorded");

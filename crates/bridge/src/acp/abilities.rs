@@ -1,7 +1,7 @@
 //! What a client can show.
 
 use agent_client_protocol_schema::v1::ClientCapabilities;
-use openagents_core::update::{AgentMessage, NoteContent, SessionUpdate, Severity};
+use openagents_core::update::{AgentMessage, NoteContent, SessionUpdate, Severity, UserMessage};
 use openagents_wire::ClientMeta;
 use std::borrow::Cow;
 
@@ -29,7 +29,14 @@ impl Abilities {
 
     /// Returns an update as it is shown to the client. `None` if the client does not know its kind.
     pub(super) fn shown<'a>(self, update: &'a SessionUpdate) -> Option<Cow<'a, SessionUpdate>> {
-        let SessionUpdate::AgentNote(note) = update else { return Some(Cow::Borrowed(update)) };
+        let note = match update {
+            SessionUpdate::AgentNote(note) => note,
+            SessionUpdate::UserMessage(message) if !message.images.is_empty() && !self.reads_log => {
+                let text = message.text_with_images().into_owned();
+                return Some(Cow::Owned(SessionUpdate::UserMessage(UserMessage { text, ..message.clone() })));
+            }
+            _ => return Some(Cow::Borrowed(update)),
+        };
         let is_known = match &note.content {
             NoteContent::Notice { .. } => self.notices,
             NoteContent::Compaction { .. } => self.compactions,

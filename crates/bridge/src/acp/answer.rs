@@ -18,8 +18,10 @@ pub(super) enum Answer {
     After(Value, Arc<Session>, u64),
     /// Sent when the turn ends.
     AtEnd(Arc<Session>, Ticket),
-    /// Sent when it is ready, without holding up other calls, and hidden from the inspector.
+    /// Sent when it is ready, without holding up other calls.
     Later(BoxFuture<'static, Result<Value, Fault>>),
+    /// The same, hidden from the inspector.
+    LaterUnrecorded(BoxFuture<'static, Result<Value, Fault>>),
     /// Followed by the feed's snapshot whenever it differs from the given one.
     AndWatch(Value, Arc<Feed>, Value),
     /// Followed by changes in the list of sessions.

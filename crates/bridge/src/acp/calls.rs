@@ -4,12 +4,12 @@ use super::answer::{Answer, Following, LONG};
 use super::{
     approvals::{self, PermissionAnswer, PermissionRequests},
     from_wire::{self, Call},
-    to_wire,
+    images, to_wire,
 };
 use crate::{acp::services::Services, markdown};
 use agent_client_protocol_schema::v1::{
-    AGENT_METHOD_NAMES as ACP, PromptRequest, PromptResponse, SessionConfigOption, SessionModeState,
-    StopReason,
+    AGENT_METHOD_NAMES as ACP, ImageContent, PromptRequest, PromptResponse, SessionConfigOption,
+    SessionModeState, StopReason,
 };
 use openagents_connection::{
     fault::Fault,
@@ -19,10 +19,15 @@ use openagents_connection::{
     pass::Who,
     rpc::{self, Id},
 };
-use openagents_core::{approval::Approval, update::RunState};
+use openagents_core::{
+    approval::Approval,
+    update::{PromptImage, RunState},
+};
 use openagents_orchestration::explore::PlannerChoice;
 use openagents_remote::devices::{audit_rows::Actor, registry::ConnectionLease};
-use openagents_sessions::{Answerer, GivenAnswer, Sender, Session, Ticket, TurnEnd, TurnRequest};
+use openagents_sessions::{
+    Answerer, GivenAnswer, Sender, Session, Ticket, TurnEnd, TurnRequest, run_blocking,
+};
 use openagents_wire::{
     self as wire, AgentOptions, AgentOptionsQuery, AnswerApproval, Command, Decisions, DelegateResult,
     DeviceCommand, Empty, EndMeta, ExploreParams, ExploreResult, Frames, Html, InspectParams, Method,
@@ -182,17 +187,8 @@ impl Methods {
                 self.send(Out::After { session, seq, text: rpc::response(&id, &result) }).await;
             }
             Ok(Answer::AtEnd(session, ticket)) => self.answer_at_end(id, session, ticket),
-            Ok(Answer::Later(result)) => {
-                let outbox = self.outbox.clone();
-                self.services.answers.spawn(async move {
-                    let text = match result.await {
-                        Ok(result) => rpc::response(&id, &result),
-                        Err(fault) => rpc::error(Some(&id), &fault),
-                    };
-                    // The client may be gone.
-                    let _ = outbox.send(Out::Unrecorded(text)).await;
-                });
-            }
+            Ok(Answer::Later(result)) => self.answer_later(id, result, Out::Text),
+            Ok(Answer::LaterUnrecorded(result)) => self.answer_later(id, result, Out::Unrecorded),
             Ok(Answer::AndWatch(result, feed, output)) => {
                 self.send(Out::Text(rpc::response(&id, &result))).await;
                 self.send(Out::Watch(feed, output)).await;
@@ -217,6 +213,7 @@ impl Methods {
             Call::ResumeSession(request) => self.resume(request).await,
             Call::CloseSession(request) => self.close(request).await,
             Call::DeleteSession(request) => self.delete(method, request).await,
+            Call::ForkSession(request) => self.fork(request).await,
             Call::Prompt(request) => self.prompt(request).await,
             Call::Cancel(cancel) => {
                 self.session(&cancel.session_id.0).await?.cancel();
@@ -241,9 +238,13 @@ impl Methods {
                 now::<methods::QueueRemove>(Removed { removed })
             }
             Ours::QueueSendNow(request) => {
-                self.session(&request.session_id).await?.send_now(&request.id)?;
-                now::<methods::QueueSendNow>(Empty {})
+                let (session, turns) = (self.session(&request.session_id).await?, turns.clone());
+                Ok(Answer::Later(Box::pin(async move {
+                    turns.send_now(&session, &request.id).await?;
+                    Ok(rpc::value(&Empty {}))
+                })))
             }
+            Ours::ImagesRead(request) => self.read_image(request).await,
             Ours::FilesFind(request) => self.find_files(request).await,
             Ours::ReadUpdate(request) => self.update(request).await,
             Ours::RenderMarkdown(request) => {
@@ -352,7 +353,8 @@ impl Methods {
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
         let mut content = from_wire::prompt_content(&request.prompt);
         content.may_change_approval_mode = self.lease.pass.may(Scope::Approve);
-        if content.text.is_empty() {
+        let images = from_wire::images(request.prompt);
+        if content.text.is_empty() && images.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }
         if content.text.len() > PROMPT_BYTES {
@@ -365,12 +367,31 @@ impl Methods {
             return Err(Fault::invalid_params("A paired device cannot name a model for one prompt."));
         }
         let session = self.session(&request.session_id.0).await?;
+        if !images.is_empty() {
+            content.images = self.keep_images(&session, images).await?;
+        }
         let since = session.head().seq;
         self.send(Out::Join { session: session.clone(), since }).await;
         let by = self.by(from_wire::prompt_id(ours.prompt_id));
         let turn = self.services.turns.prompt(&session, session.cwd(), content, by).with_options(options);
         let ticket = self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AtEnd(session, ticket))
+    }
+
+    /// Checks and stores the images of a prompt.
+    async fn keep_images(
+        &self,
+        session: &Arc<Session>,
+        images: Vec<ImageContent>,
+    ) -> Result<Vec<PromptImage>, Fault> {
+        let checked = run_blocking(move || images::check(&images))
+            .await
+            .ok_or_else(|| Fault::internal("The images could not be read."))?
+            .map_err(|error| Fault::invalid_params(error.to_string()))?;
+        let kept = checked.iter().map(|(image, _)| image.clone()).collect();
+        let id = session.id().clone();
+        self.services.sessions.with_store(move |store| store.keep_images(&id, checked)).await?;
+        Ok(kept)
     }
 
     async fn leave(&self) -> Result<Answer, Fault> {
@@ -401,6 +422,24 @@ impl Methods {
         };
         self.services.turns.submit(&session, turn).await?;
         Ok(Answer::AndFollow(rpc::value(&result), Following::from_the_beginning(session)))
+    }
+
+    /// Sends the answer when it is ready. Does not block further requests.
+    fn answer_later(
+        &self,
+        id: Id,
+        result: impl Future<Output = Result<Value, Fault>> + Send + 'static,
+        out: fn(String) -> Out,
+    ) {
+        let outbox = self.outbox.clone();
+        self.services.answers.spawn(async move {
+            let text = match result.await {
+                Ok(result) => rpc::response(&id, &result),
+                Err(fault) => rpc::error(Some(&id), &fault),
+            };
+            // The client may be gone.
+            let _ = outbox.send(out(text)).await;
+        });
     }
 
     /// Sends the answer when the turn ends. Does not block further requests.

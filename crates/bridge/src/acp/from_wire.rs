@@ -3,9 +3,9 @@
 use super::to_wire;
 use agent_client_protocol_schema::v1::{
     AGENT_METHOD_NAMES as ACP, CancelNotification, CloseSessionRequest, ContentBlock, DeleteSessionRequest,
-    EmbeddedResourceResource, InitializeRequest, ListSessionsRequest, LoadSessionRequest, Meta,
-    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionConfigOptionValue,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    EmbeddedResourceResource, ForkSessionRequest, ImageContent, InitializeRequest, ListSessionsRequest,
+    LoadSessionRequest, Meta, NewSessionRequest, PromptRequest, ResumeSessionRequest,
+    SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use openagents_connection::fault::Fault;
 use openagents_core::{model::PromptOptions, text::fenced, update::OptionValue};
@@ -24,6 +24,7 @@ pub(crate) enum Call {
     ResumeSession(ResumeSessionRequest),
     CloseSession(CloseSessionRequest),
     DeleteSession(DeleteSessionRequest),
+    ForkSession(ForkSessionRequest),
     Prompt(PromptRequest),
     Cancel(CancelNotification),
     SetMode(SetSessionModeRequest),
@@ -46,6 +47,7 @@ const STANDARD: &[(&str, Scope, Parse)] = &[
     (ACP.session_close, Scope::Prompt, |params| Ok(Call::CloseSession(parse(params)?))),
     // For a session without prompts; any other session needs `Admin`.
     (ACP.session_delete, Scope::Prompt, |params| Ok(Call::DeleteSession(parse(params)?))),
+    (ACP.session_fork, Scope::Prompt, |params| Ok(Call::ForkSession(parse(with_cwd(with_servers(params)))?))),
     (ACP.session_prompt, Scope::Prompt, |params| Ok(Call::Prompt(parse(params)?))),
     (ACP.session_cancel, Scope::Prompt, |params| Ok(Call::Cancel(parse(params)?))),
     (ACP.session_set_mode, Scope::Prompt, |params| Ok(Call::SetMode(parse(params)?))),
@@ -142,6 +144,15 @@ pub(super) fn option_change(
         _ => return Err(Fault::invalid_params("The value is of an unknown type.")),
     };
     Ok(OptionChange { agent: agent.to_owned(), option: option.to_owned(), value, may_lower })
+}
+
+/// Returns the images of a prompt.
+pub(super) fn images(blocks: Vec<ContentBlock>) -> Vec<ImageContent> {
+    let image = |block| match block {
+        ContentBlock::Image(image) => Some(image),
+        _ => None,
+    };
+    blocks.into_iter().filter_map(image).collect()
 }
 
 /// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.

@@ -8,6 +8,7 @@ pub(crate) mod connection;
 pub(crate) mod from_wire;
 pub(crate) mod history;
 pub(crate) mod history_calls;
+mod images;
 pub(crate) mod past_sessions;
 pub(crate) mod requests;
 pub(crate) mod services;

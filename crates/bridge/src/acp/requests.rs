@@ -10,20 +10,22 @@ use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
         AgentCapabilities, Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-        ListSessionsResponse, SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
-        SessionListCapabilities, SessionResumeCapabilities,
+        ListSessionsResponse, PromptCapabilities, SessionCapabilities, SessionCloseCapabilities,
+        SessionDeleteCapabilities, SessionForkCapabilities, SessionListCapabilities,
+        SessionResumeCapabilities,
     },
 };
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use openagents_connection::{
     fault::Fault,
     pass::{self, Who},
     rpc,
 };
-use openagents_core::{CancellationToken, budget::Budget};
-use openagents_sessions::{Wanted, run_blocking};
+use openagents_core::{CancellationToken, agent::ImageBytes, budget::Budget};
+use openagents_sessions::{Wanted, run_blocking, store::Store};
 use openagents_wire::{
-    self as wire, ConnectionMeta, FindFiles, FoundFiles, ListMeta, LoginScreenQuery, UpdatePage, UpdateQuery,
-    WorkspaceInfo, WorkspacesResult, methods,
+    self as wire, ConnectionMeta, FindFiles, FoundFiles, ImageData, ListMeta, LoginScreenQuery, ReadImage,
+    UpdatePage, UpdateQuery, WorkspaceInfo, WorkspacesResult, methods,
 };
 use std::{path::Path, time::Duration};
 
@@ -50,10 +52,17 @@ impl Methods {
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
             .close(SessionCloseCapabilities::new())
-            .delete(SessionDeleteCapabilities::new());
+            .delete(SessionDeleteCapabilities::new())
+            .fork(SessionForkCapabilities::new());
+        let prompts = PromptCapabilities::new().image(true).embedded_context(true);
         let info = Implementation::new("openagents", env!("CARGO_PKG_VERSION"));
         let response = InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(AgentCapabilities::new().load_session(true).session_capabilities(sessions))
+            .agent_capabilities(
+                AgentCapabilities::new()
+                    .load_session(true)
+                    .prompt_capabilities(prompts)
+                    .session_capabilities(sessions),
+            )
             .agent_info(info.title("OpenAgents Desktop".to_owned()))
             .meta(wire::meta(&ConnectionMeta {
                 connection: self.peer.id.to_string(),
@@ -97,7 +106,7 @@ impl Methods {
         let terminal = terminal.ok_or_else(|| {
             Fault::not_found(format!("No login is running for {id}. Choose \"Log in\" in Settings → Agents."))
         })?;
-        Ok(Answer::Later(Box::pin(async move {
+        Ok(Answer::LaterUnrecorded(Box::pin(async move {
             let screen = run_blocking(move || terminal.screen(since, LOGIN_WAIT)).await;
             let screen = screen.ok_or_else(|| Fault::internal("The terminal could not be read."))?;
             Ok(rpc::value(&screen))
@@ -143,6 +152,18 @@ impl Methods {
             text: text[start..end].to_owned(),
             next_offset: (end < text.len()).then_some(end),
         })
+    }
+
+    /// Returns an image of a prompt.
+    pub(super) async fn read_image(
+        &self,
+        ReadImage { session_id, hash }: ReadImage,
+    ) -> Result<Answer, Fault> {
+        let read = move |store: &Store| store.image(&session_id, &hash);
+        let image = self.services.sessions.with_store(read).await?;
+        let ImageBytes { mime_type, bytes } =
+            image.ok_or_else(|| Fault::not_found("There is no such image in this session."))?;
+        now::<methods::ImagesRead>(ImageData { mime_type, data: BASE64_STANDARD.encode(bytes) })
     }
 
     pub(super) async fn workspaces(&self) -> Result<Answer, Fault> {

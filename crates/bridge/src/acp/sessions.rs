@@ -8,9 +8,9 @@ use super::{
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
-    LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse, ResumeSessionRequest,
-    ResumeSessionResponse, SetSessionConfigOptionRequest, SetSessionConfigOptionResponse,
-    SetSessionModeRequest,
+    ForkSessionRequest, ForkSessionResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest,
 };
 use openagents_connection::{
     fault::Fault,
@@ -65,6 +65,16 @@ impl Methods {
             devices.record(&self.actor(), method, session.id()).await;
         }
         Ok(Answer::Now(rpc::value(&DeleteSessionResponse::new())))
+    }
+
+    /// Creates a session that goes on from where another is.
+    pub(super) async fn fork(&self, request: ForkSessionRequest) -> Result<Answer, Fault> {
+        let session = self.session(&request.session_id.0).await?;
+        let branch = self.services.turns.branch(&session).await?;
+        let response = ForkSessionResponse::new(branch.id().clone())
+            .modes(self.modes(&branch).await)
+            .config_options(self.options(&branch).await);
+        Ok(Answer::Now(rpc::value(&response)))
     }
 
     pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {

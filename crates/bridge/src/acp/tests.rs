@@ -35,7 +35,8 @@ fn a_large_output_is_cut_and_says_so() {
 #[test]
 fn invalid_calls_are_refused() {
     for (method, params, code) in [
-        ("session/fork", json!({}), -32601),
+        ("session/fork", json!({}), -32602),
+        ("session/make_tea", json!({}), -32601),
         ("initialized", json!(null), -32601),
         ("", json!({}), -32601),
         ("initialize", json!({}), -32602),

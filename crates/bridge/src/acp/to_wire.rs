@@ -268,6 +268,8 @@ fn user_message(message: &UserMessage) -> ContentChunk {
         client: message.client.clone(),
         prompt_id: message.prompt_id.clone(),
         removed: message.removed,
+        steered: message.steered,
+        images: message.images.clone(),
     };
     chunk(&message.text).message_id(message.message_id.clone().map(MessageId::new)).meta(some_meta(&ours))
 }

@@ -395,7 +395,7 @@ async fn markdown_is_rendered() {
 async fn unknown_and_malformed_requests_fail() {
     let test = TestBridge::new(echo).await;
     let mut client = test.acp().await;
-    assert_eq!(client.error("session/fork", json!({})).await.0, -32601);
+    assert_eq!(client.error("session/make_tea", json!({})).await.0, -32601);
     assert_eq!(client.error("session/prompt", json!({"sessionId": 1})).await.0, -32602);
     assert_eq!(client.error("session/prompt", prompt(&json!("unknown"), "hi")).await.0, -32002);
     let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();

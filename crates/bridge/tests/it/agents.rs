@@ -22,7 +22,8 @@ use std::sync::{
 fn echoes() -> Arc<ScriptedAgent> {
     ScriptedAgent::new(CODEX, |request, host, _| {
         host.remember("their-own-id");
-        agents::end(host, &format!("{} {:?}", request.text, request.resume));
+        let resumed = request.resume.as_ref().map(|earlier| &earlier.id);
+        agents::end(host, &format!("{} {resumed:?}", request.text));
         RunState::Complete
     })
 }

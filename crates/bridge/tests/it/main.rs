@@ -25,6 +25,7 @@ mod kill;
 mod lan;
 mod models;
 mod options;
+mod prompts;
 mod queue;
 mod remote;
 mod support;

@@ -96,8 +96,19 @@ impl Conversation {
             SessionUpdate::UserMessage(UserMessage { removed: true, message_id, .. }) => {
                 self.waiting.retain(|prompt| prompt.id.is_none() || prompt.id != *message_id);
             }
-            SessionUpdate::UserMessage(UserMessage { text, message_id, .. }) => {
-                let (id, text, mode) = (message_id.clone(), text.clone(), self.mode.clone());
+            SessionUpdate::UserMessage(mark) if mark.is_mark() => {
+                let steered = self.waiting.iter().position(|prompt| prompt.id == mark.message_id);
+                if let (Some(prompt), Some(turn)) =
+                    (steered.and_then(|at| self.waiting.remove(at)), self.turns.back_mut())
+                {
+                    turn.prompt.push_str("\n\n");
+                    turn.prompt.push_str(&prompt.text);
+                    turn.chars += prompt.text.chars().count() + 2;
+                }
+            }
+            SessionUpdate::UserMessage(message) => {
+                let text = message.text_with_images().into_owned();
+                let (id, mode) = (message.message_id.clone(), self.mode.clone());
                 self.waiting.push_back(Prompt { id, text, mode });
             }
             SessionUpdate::AgentMessage(message) if message.late => {}

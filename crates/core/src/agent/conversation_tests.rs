@@ -319,6 +319,32 @@ fn messages_keep_newest_turns_that_fit() {
 }
 
 #[test]
+fn steered_prompt_belongs_to_the_running_turn() {
+    let said = |id: &str, text: &str, steered| {
+        let message_id = Some(id.to_owned());
+        SessionUpdate::UserMessage(UserMessage {
+            text: text.to_owned(),
+            message_id,
+            steered,
+            ..UserMessage::default()
+        })
+    };
+    let log = vec![
+        said("1", "one", false),
+        chunk("m", "first"),
+        said("2", "with tabs", false),
+        said("2", "", true),
+        answer(" and done"),
+        said("3", "three", false),
+        chunk("n", "third"),
+    ];
+    assert_eq!(
+        rendered(log, 1000),
+        "user one\n\nwith tabs\nassistant first\nassistant  and done\nuser three\nassistant third"
+    );
+}
+
+#[test]
 fn removed_prompt_is_left_out() {
     let waits = |id: &str, text: &str, removed| {
         let message_id = Some(id.to_owned());

@@ -21,5 +21,8 @@ pub use brief::brief;
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
 pub use login::{LOGIN_COLUMNS, LOGIN_ROWS, LoginScreen, LoginTerminal};
-pub use provider::{AccessLimits, AgentHost, AgentProvider, AgentRequest, lowering_command};
+pub use provider::{
+    AccessLimits, AgentHost, AgentProvider, AgentRequest, EarlierSession, ImageBytes, SteerRequest,
+    lowering_command,
+};
 pub use tools::{ToolServer, ToolServerKind};

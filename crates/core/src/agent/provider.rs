@@ -79,6 +79,12 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// Gives the agent a prompt during its turn. Returns whether it took it; not if it is unable to, or if its turn has
+    /// ended meanwhile. Blocks until it answers.
+    fn steer(&self, _request: &SteerRequest) -> bool {
+        false
+    }
+
     /// Asks again before each edit in a session where the user allowed edits until the turn ends.
     fn ask_before_edits(&self, _session_id: &str) {}
 
@@ -98,16 +104,51 @@ pub struct AgentRequest {
     pub text: String,
     /// The files and folders of the workspace that the prompt names, absolute.
     pub links: Vec<PathBuf>,
+    /// Images of the prompt.
+    pub images: Vec<ImageBytes>,
     /// The MCP servers that the agent gets. A change restarts it before the turn.
     pub tools: Vec<ToolServer>,
     /// History of the session, for agents that keep none themselves.
     pub transcript: Conversation,
-    /// The agent's own id for this session, from an earlier turn.
-    pub resume: Option<String>,
+    /// The agent's own session, from an earlier turn.
+    pub resume: Option<EarlierSession>,
     /// Limits of its file access through us.
     pub limits: AccessLimits,
     /// A command in the prompt may change when the agent asks: the user wrote it and is allowed to do so.
     pub may_change_approval_mode: bool,
+}
+
+/// An agent's own session that has the earlier conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierSession {
+    /// The agent's id for it.
+    pub id: String,
+    /// It belongs to the session that this one branched from, and must not change.
+    pub is_branch: bool,
+}
+
+/// An image as agents get it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ImageBytes {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub mime_type: String,
+    pub bytes: Vec<u8>,
+}
+
+impl std::fmt::Debug for ImageBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {} bytes", self.mime_type, self.bytes.len())
+    }
+}
+
+/// A prompt that an agent gets during its turn.
+#[derive(Debug, Clone)]
+pub struct SteerRequest {
+    pub session_id: String,
+    pub text: String,
+    /// The files and folders of the workspace that the text names, absolute.
+    pub links: Vec<PathBuf>,
+    pub images: Vec<ImageBytes>,
 }
 
 /// Commands that, typed as a prompt, change when an agent asks: those of GitHub Copilot, Codex, Gemini CLI and Claude

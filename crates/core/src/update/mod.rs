@@ -31,6 +31,8 @@ pub use tool_call::{
 
 use crate::{approval::Approval, model::Usage};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use ts_rs::TS;
 
 /// Returns a new id for an entry of a log.
 pub fn new_id() -> String {
@@ -89,6 +91,48 @@ pub struct UserMessage {
     /// The prompt with this id was removed before its turn started. Set on a separate message without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// The prompt with this id was given to the agent during the running turn and gets none of its own. Set on a separate
+    /// message without text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steered: bool,
+    /// Images, after the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PromptImage>,
+}
+
+impl UserMessage {
+    /// Returns whether this says what became of an earlier prompt.
+    pub fn is_mark(&self) -> bool {
+        (self.removed || self.steered) && self.text.is_empty() && self.images.is_empty()
+    }
+
+    /// Returns the text with a word for each image, for readers that cannot show them.
+    pub fn text_with_images(&self) -> Cow<'_, str> {
+        text_with_images(&self.text, self.images.len())
+    }
+}
+
+/// Returns the text of a prompt with a word for each image.
+pub fn text_with_images(text: &str, images: usize) -> Cow<'_, str> {
+    if images == 0 {
+        return Cow::Borrowed(text);
+    }
+    let words = vec!["[image]"; images].join(" ");
+    Cow::Owned(if text.is_empty() { words } else { format!("{text}\n\n{words}") })
+}
+
+/// An image of a prompt. Its bytes are stored beside the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptImage {
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub hash: String,
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub mime_type: String,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels.
+    pub height: u32,
 }
 
 /// See [`SessionUpdate::AgentMessage`].

@@ -149,6 +149,7 @@ mod tests {
             tools: Toolbox { registry: tools.registry.clone().with(Arc::new(Sees)), ..tools },
         };
         let request = AgentRequest {
+            images: Vec::new(),
             session_id: "s".to_owned(),
             root: bench.root().to_path_buf(),
             text: "What is here?".to_owned(),

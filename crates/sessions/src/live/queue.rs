@@ -1,6 +1,6 @@
 //! The queue of a session: one turn runs, the others wait and are visible to clients.
 
-use super::turn::{Queued, Turn};
+use super::turn::{Asker, Queued, Turn};
 use crate::error::SessionError;
 use openagents_core::CancellationToken;
 use std::collections::VecDeque;
@@ -15,6 +15,8 @@ pub(crate) struct Queue {
     waiting: VecDeque<Turn>,
     /// Cancelled while waiting; not in the log yet.
     dropped: Vec<Turn>,
+    /// Those who sent prompts that were given to the running turn.
+    steered: Vec<Asker>,
     cancels: u64,
     changes: u64,
 }
@@ -33,6 +35,8 @@ pub struct QueueState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     cancels: u64,
+    /// Before the waiting turns.
+    is_first: bool,
 }
 
 #[derive(Debug)]
@@ -74,6 +78,28 @@ impl Queue {
         is_first
     }
 
+    /// Takes the first waiting turn out if it is `id` and `wanted`. The slot puts it back.
+    pub(crate) fn take_first(&mut self, id: &str, wanted: impl Fn(&Turn) -> bool) -> Option<(Turn, Slot)> {
+        let first = self.waiting.pop_front_if(|turn| turn.queued.id == id && wanted(turn))?;
+        self.changes += 1;
+        Some((first, Slot { cancels: self.cancels, is_first: true }))
+    }
+
+    /// Has the end of the running turn reported for a prompt that was given to it; returns the asker if none runs.
+    pub(crate) fn steered(&mut self, asker: Asker) -> Option<Asker> {
+        match self.is_running() {
+            true => {
+                self.steered.push(asker);
+                None
+            }
+            false => Some(asker),
+        }
+    }
+
+    pub(crate) fn take_steered(&mut self) -> Vec<Asker> {
+        std::mem::take(&mut self.steered)
+    }
+
     /// Returns a slot, or an error if the queue is full.
     pub(crate) fn admit(&self) -> Result<Slot, SessionError> {
         if self.waiting.len() >= WAITING {
@@ -81,7 +107,7 @@ impl Queue {
                 "{WAITING} prompts are waiting already; cancel or wait."
             )));
         }
-        Ok(Slot { cancels: self.cancels })
+        Ok(Slot { cancels: self.cancels, is_first: false })
     }
 
     /// Queues a turn, or returns it if none is running: the caller then runs it, and the next ones until
@@ -93,7 +119,10 @@ impl Queue {
                 true => self.dropped.push(turn),
                 false => {
                     self.changes += 1;
-                    self.waiting.push_back(turn);
+                    match slot.is_first {
+                        true => self.waiting.push_front(turn),
+                        false => self.waiting.push_back(turn),
+                    }
                 }
             }
             return None;
@@ -198,6 +227,41 @@ mod tests {
             assert!(matches!(queue.next(&stopping), Some(Next::Run(turn, token))
                 if turn.queued.id == *id && !token.is_cancelled()));
         }
+    }
+
+    #[test]
+    fn prompt_taken_out_is_put_back_first_unless_it_was_cancelled() {
+        for cancels in [false, true] {
+            let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
+            let turns = [turn(), turn(), turn()];
+            let ids: Vec<String> = turns.iter().map(|turn| turn.queued.id.clone()).collect();
+            for turn in turns {
+                let slot = queue.admit().unwrap();
+                queue.enqueue(turn, slot, &stopping);
+            }
+            assert!(
+                queue.take_first(&ids[2], |_| true).is_none()
+                    && queue.take_first(&ids[1], |_| false).is_none()
+            );
+            let (taken, slot) = queue.take_first(&ids[1], |_| true).unwrap();
+            assert_eq!(queue.state().queued.len(), 1);
+            if cancels {
+                queue.cancel();
+            }
+            assert!(queue.enqueue(taken, slot, &stopping).is_none());
+            let waiting: Vec<_> = queue.state().queued.into_iter().map(|turn| turn.id).collect();
+            assert_eq!(waiting, if cancels { &[] } else { &ids[1..] });
+        }
+    }
+
+    #[test]
+    fn end_of_the_turn_is_for_those_whose_prompts_it_got() {
+        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
+        assert!(queue.steered(Asker::new().0).is_some(), "nothing runs");
+        let slot = queue.admit().unwrap();
+        queue.enqueue(turn(), slot, &stopping);
+        assert!(queue.steered(Asker::new().0).is_none());
+        assert_eq!((queue.take_steered().len(), queue.take_steered().len()), (1, 0));
     }
 
     #[test]

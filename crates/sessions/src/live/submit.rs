@@ -2,9 +2,9 @@
 
 use super::{
     closing,
-    queue::{Next, QueueState},
+    queue::{Next, QueueState, Slot},
     session::Session,
-    turn::{Turn, TurnEnd},
+    turn::{Asker, Turn, TurnEnd},
 };
 use crate::{blocking::run_blocking, error::SessionError};
 use openagents_core::{
@@ -106,7 +106,7 @@ impl Session {
     }
 
     /// Cancels the running turn, so that the first waiting prompt is sent; the others keep waiting.
-    pub fn send_now(&self, id: &str) -> Result<(), SessionError> {
+    pub(crate) fn stop_for(&self, id: &str) -> Result<(), SessionError> {
         if self.lock().queue.stop_for(id) {
             return Ok(());
         }
@@ -123,6 +123,46 @@ impl Session {
     /// Returns a number that is incremented with every change of the queue.
     pub fn queue_changes(&self) -> u64 {
         self.lock().queue.changes()
+    }
+
+    /// Takes the first waiting prompt out of the queue if it is `id` and `wanted`, to give it to the running turn.
+    pub(crate) fn take_first(&self, id: &str, wanted: impl Fn(&Turn) -> bool) -> Option<(Turn, Slot)> {
+        let mut state = self.lock();
+        let taken = state.queue.take_first(id, wanted);
+        state.watchers.wake();
+        taken
+    }
+
+    /// Puts a turn back that was taken out, or returns it if the caller has to run it now.
+    pub(crate) fn put_back(&self, turn: Turn, slot: Slot, stopping: &CancellationToken) -> Option<Next> {
+        let mut state = self.lock();
+        let next = state.queue.enqueue(turn, slot, stopping);
+        state.watchers.wake();
+        drop(state);
+        self.update_list();
+        next
+    }
+
+    /// Records that a prompt was given to the running turn. Its sender hears when that turn ends. Blocks.
+    pub(crate) fn record_steered(self: &Arc<Self>, turn: Turn) {
+        let steered =
+            UserMessage { message_id: Some(turn.queued.id), steered: true, ..UserMessage::default() };
+        self.append(vec![SessionUpdate::UserMessage(steered)]);
+        let ended = self.lock().queue.steered(turn.asker);
+        if let Some(asker) = ended {
+            self.settle();
+            asker.notify(TurnEnd {
+                state: RunState::Complete,
+                cut_off: false,
+                seq: self.head().seq,
+                failure: None,
+            });
+        }
+    }
+
+    /// Returns those who wait for the end of the running turn because their prompt was given to it.
+    pub(crate) fn take_steered(&self) -> Vec<Asker> {
+        self.lock().queue.take_steered()
     }
 
     /// Removes a waiting prompt from the queue; `false` if it is no longer waiting. The removal is in the log when this

@@ -3,7 +3,7 @@
 use crate::error::SessionError;
 use openagents_core::{
     model::PromptOptions,
-    update::{Decision, RunState, SessionUpdate, Title, UserMessage},
+    update::{Decision, PromptImage, RunState, SessionUpdate, Title, UserMessage, text_with_images},
 };
 use openagents_orchestration::explore::{ExploreRequest, PlannerChoice};
 use serde::Serialize;
@@ -74,14 +74,15 @@ impl From<&Arc<str>> for Sender {
 }
 
 impl Sender {
-    fn message(&self, text: String, message_id: &str) -> UserMessage {
+    fn message(&self, text: String, images: Vec<PromptImage>, message_id: &str) -> UserMessage {
         UserMessage {
             text,
+            images,
             connection: Some(self.connection.clone()),
             client: Some(self.client.clone()).filter(|client| !client.is_empty()),
             prompt_id: self.prompt_id.clone(),
             message_id: Some(message_id.to_owned()),
-            removed: false,
+            ..UserMessage::default()
         }
     }
 }
@@ -112,12 +113,12 @@ impl TurnRequest {
     /// Creates a turn that explores the workspace with the prompt as the goal. The message has the full text, the goal
     /// only its start.
     pub fn prompt(workspace: &Path, content: PromptContent, by: &Sender) -> Self {
-        let title =
-            title_of(Some(content.words()).filter(|words| !words.is_empty()).unwrap_or(&content.text));
-        let text = content.text;
-        let mut request = Self::exploration(workspace.to_owned(), vec![text.clone()], None);
-        request.queued = queued(&text, &by.client);
-        request.opening = vec![SessionUpdate::UserMessage(by.message(text, &request.queued.id))];
+        let shown = text_with_images(&content.text, content.images.len());
+        let title = title_of(Some(content.words()).filter(|words| !words.is_empty()).unwrap_or(&shown));
+        let mut request = Self::exploration(workspace.to_owned(), vec![content.text.clone()], None);
+        request.queued = queued(&shown, &by.client);
+        let message = by.message(content.text.clone(), content.images, &request.queued.id);
+        request.opening = vec![SessionUpdate::UserMessage(message)];
         request.title = title;
         request
     }
@@ -175,7 +176,7 @@ impl TurnRequest {
         let title = title_of(&text);
         let queued = queued(&text, &by.client);
         Self {
-            opening: vec![SessionUpdate::UserMessage(by.message(text, &queued.id))],
+            opening: vec![SessionUpdate::UserMessage(by.message(text, Vec::new(), &queued.id))],
             queued,
             title,
             work: Ok(Work::Delegate(delegation)),
@@ -316,6 +317,8 @@ pub struct PromptContent {
     pub words: Option<String>,
     /// A command in the prompt may change what an agent asks, because the sender may approve.
     pub may_change_approval_mode: bool,
+    /// Stored with the session.
+    pub images: Vec<PromptImage>,
 }
 
 impl PromptContent {
@@ -327,7 +330,7 @@ impl PromptContent {
 
 impl From<String> for PromptContent {
     fn from(text: String) -> Self {
-        Self { text, words: None, may_change_approval_mode: false }
+        Self { text, words: None, may_change_approval_mode: false, images: Vec::new() }
     }
 }
 

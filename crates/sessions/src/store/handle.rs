@@ -15,7 +15,7 @@ use openagents_core::{
     update::{AgentState, Decision, SessionUpdate},
 };
 use parking_lot::{Mutex, MutexGuard};
-use rusqlite::{Connection, OptionalExtension, Transaction, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 use std::{collections::HashSet, path::Path, sync::Arc, time::Duration};
 use tokio::sync::oneshot;
@@ -339,32 +339,6 @@ impl Store {
         self.write_durably(move |transaction, _| {
             let values = params![id, json];
             transaction.execute("UPDATE sessions SET policy_json = ?2 WHERE id = ?1", values).map(drop)
-        })
-    }
-
-    /// Stores an agent's own id for a session. Blocks.
-    pub fn remember_agent_session(
-        &self,
-        session_id: &str,
-        agent_id: &str,
-        agent_session_id: &str,
-    ) -> Result<(), StoreError> {
-        let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
-        self.write(move |transaction: &Transaction<'_>, _| {
-            let sql = "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3)";
-            transaction.execute(sql, params_from_iter(&row)).map(drop)
-        })
-    }
-
-    /// Returns an agent's own id for a session. Blocks.
-    pub fn agent_session(&self, session_id: &str, agent_id: &str) -> Result<Option<String>, StoreError> {
-        self.query(|connection| {
-            connection
-                .prepare_cached(
-                    "SELECT agent_session_id FROM agent_sessions WHERE session_id = ?1 AND agent_id = ?2",
-                )?
-                .query_row([session_id, agent_id], |row| row.get(0))
-                .optional()
         })
     }
 

@@ -5,8 +5,10 @@
 
 mod agent_memory;
 mod approvals;
+mod branch;
 mod error;
 mod handle;
+mod images;
 mod labels;
 mod open;
 mod open_work;

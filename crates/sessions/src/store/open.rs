@@ -159,9 +159,9 @@ fn not_writable(home: &Path, error: &io::Error) -> StoreError {
 
 /// Version of the schema and of the kinds of updates, in `PRAGMA user_version`. What is older than [`UPGRADES`] is moved
 /// aside.
-const VERSION: u32 = 14;
+const VERSION: u32 = 15;
 /// What makes the next version of an older one.
-const UPGRADES: [(u32, &str); 4] = [
+const UPGRADES: [(u32, &str); 5] = [
     (10, "ALTER TABLE sessions DROP COLUMN tracks_work;"),
     // Version 12 has updates of the kind `agent_state`, which readers of version 11 do not know.
     (11, ""),
@@ -171,7 +171,19 @@ const UPGRADES: [(u32, &str); 4] = [
         13,
         "ALTER TABLE sessions ADD COLUMN is_named INTEGER NOT NULL DEFAULT 0; UPDATE sessions SET is_named = 1;",
     ),
+    // Prompts with images, prompts given to a running turn, and branches.
+    (14, IMAGES_AND_BRANCHES),
 ];
+
+const IMAGES_AND_BRANCHES: &str = "
+    CREATE TABLE images (
+        session_id TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+        hash TEXT NOT NULL,
+        mime_type TEXT NOT NULL,
+        bytes BLOB NOT NULL,
+        PRIMARY KEY (session_id, hash)
+    ) STRICT;
+    ALTER TABLE agent_sessions ADD COLUMN is_branch INTEGER NOT NULL DEFAULT 0;";
 
 /// Options of agents, and the values chosen for them: in a session, and last in a workspace (or anywhere, if `cwd` is
 /// empty).
@@ -273,6 +285,7 @@ fn migrate(connection: &mut Connection, version: u32, tables: &str) -> rusqlite:
     if version == 0 {
         transaction.execute_batch(TABLES)?;
         transaction.execute_batch(AGENT_OPTIONS)?;
+        transaction.execute_batch(IMAGES_AND_BRANCHES)?;
         transaction.execute_batch(tables)?;
     }
     for (_, upgrade) in UPGRADES.iter().filter(|(from, _)| version != 0 && *from >= version) {

@@ -169,7 +169,7 @@ struct Fold<'a> {
 impl Fold<'_> {
     fn apply(&mut self, update: &SessionUpdate) {
         match update {
-            SessionUpdate::UserMessage(message) if message.removed => {
+            SessionUpdate::UserMessage(message) if message.removed || message.steered => {
                 self.close_one(Part::Prompt, message.message_id.as_deref());
             }
             SessionUpdate::UserMessage(_) => self.open(Part::Prompt),

@@ -2,6 +2,7 @@
 
 use super::{
     context::{DELEGATES, StartTurn, TurnContext},
+    mentions,
     own_question::{self, shown},
     run::{self, Words},
     runner::{Providers, Runner},
@@ -20,6 +21,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
+    agent::{AgentProvider, SteerRequest, lowering_command},
     model::SettingsStore,
     trust::{AgentFiles, covers, scan_folder},
     update::{Inline, SessionUpdate},
@@ -47,6 +49,9 @@ const BUSY_SESSIONS: usize = 256;
 /// Maximum number of changes of the mode and the options in a session that counts as unprompted, so that one page of its log is enough to
 /// decide.
 const MODE_CHANGES: usize = 64;
+
+const NO_IMAGES: &str =
+    "OpenAgents cannot see images. Choose an agent for this prompt, such as Claude Code, and send it again.";
 
 /// Runs the turns of all sessions.
 #[derive(Debug)]
@@ -126,9 +131,61 @@ impl TurnExecutor {
             turn.answered_by(&mode, cwd, content)
         } else if *mode == *DEFAULT_MODE {
             turn.answered_by_choice(content, by.shows_cards)
+        } else if !content.images.is_empty() {
+            turn.refusal(SessionError::invalid(NO_IMAGES))
         } else {
             turn
         }
+    }
+
+    /// Sends the first waiting prompt now: gives it to the running turn if the agent can take it there, and otherwise
+    /// stops the turn. The others keep waiting.
+    pub async fn send_now(self: &Arc<Self>, session: &Arc<Session>, id: &str) -> Result<(), SessionError> {
+        let agent_of = |turn: &Turn| match &turn.work {
+            Ok(Work::Prompt(prompt)) if prompt.options.model.is_none() => self.runner.agent(&prompt.provider),
+            _ => None,
+        };
+        let Some((turn, slot)) = session.take_first(id, |turn| agent_of(turn).is_some()) else {
+            return session.stop_for(id);
+        };
+        let agent = agent_of(&turn);
+        let (this, session, id) = (self.clone(), session.clone(), id.to_owned());
+        // A task of its own: the prompt must not be lost if the caller goes.
+        let (sender, sent) = tokio::sync::oneshot::channel();
+        self.track(async move {
+            let (turns, steered) = (this.context(), session.clone());
+            let give = move || {
+                let Ok(Work::Prompt(prompt)) = &turn.work else { return Some(turn) };
+                if !agent.is_some_and(|agent| steer(&turns, &steered, agent.as_ref(), &prompt.content)) {
+                    return Some(turn);
+                }
+                steered.record_steered(turn);
+                None
+            };
+            let result = match run_blocking(give).await.flatten() {
+                None => Ok(()),
+                Some(turn) => match session.put_back(turn, slot, this.sessions.stopping()) {
+                    Some(first) => {
+                        this.tracker.spawn(this.clone().run(session, first));
+                        Ok(())
+                    }
+                    None => session.stop_for(&id),
+                },
+            };
+            // The caller may be gone.
+            let _ = sender.send(result);
+        });
+        sent.await.unwrap_or_else(|_| Err(SessionError::internal("the prompt could not be sent")))
+    }
+
+    /// Creates a session that has the log of another and goes on from there.
+    pub async fn branch(&self, session: &Arc<Session>) -> Result<Arc<Session>, SessionError> {
+        if session.head().running {
+            return Err(SessionError::busy("A turn runs in this session; stop it or wait, then branch."));
+        }
+        let branch = self.sessions().create_branch(session).await?;
+        branch.rename(&format!("{} (branch)", session.title().as_deref().unwrap_or("Untitled"))).await?;
+        Ok(branch)
     }
 
     /// Creates a turn for one call of `delegate.run`. Returns it with the id of the call.
@@ -174,7 +231,11 @@ impl TurnExecutor {
         let mut next = Some(first);
         while let Some(work) = next {
             let ended = match work {
-                Next::Run(turn, token) => self.run_turn(&session, turn, token).await.into_iter().collect(),
+                Next::Run(turn, token) => {
+                    let ended = self.run_turn(&session, turn, token).await;
+                    let steered = session.take_steered();
+                    ended.map(|(asker, end)| with_end(asker, steered, &end)).unwrap_or_default()
+                }
                 Next::Drop(turns) => self.drop_turns(&session, turns).await,
             };
             next = session.next(self.sessions.stopping());
@@ -193,8 +254,12 @@ impl TurnExecutor {
         let Turn { mut work, delegated, asker, .. } = turn;
         if let Ok(Work::Choose(choice)) = work {
             let (turns, session) = (self.context(), session.clone());
+            let has_images = !choice.content.images.is_empty();
             let chosen = run_blocking(move || route_prompt(&turns, choice, &session)).await;
             work = chosen.ok_or_else(|| SessionError::internal("routing the prompt failed unexpectedly"));
+            if has_images && matches!(work, Ok(Work::Exploration(_) | Work::Choose(_) | Work::Inline(_))) {
+                work = Err(SessionError::invalid(NO_IMAGES));
+            }
         }
         let slots = match &work {
             _ if delegated => None,
@@ -385,6 +450,34 @@ impl StartTurn for TurnExecutor {
     }
 }
 
+/// Returns those who hear of the end of a turn, the one that it began with last.
+fn with_end(asker: Asker, steered: Vec<Asker>, end: &TurnEnd) -> Vec<Ended> {
+    steered.into_iter().chain([asker]).map(|asker| (asker, end.clone())).collect()
+}
+
+/// Gives a prompt to the running turn of an agent. Returns whether the agent took it. Blocks.
+fn steer(
+    turns: &TurnContext,
+    session: &Arc<Session>,
+    agent: &dyn AgentProvider,
+    content: &PromptContent,
+) -> bool {
+    // Whether that may be sent is checked when a turn begins.
+    if lowering_command(&content.text).is_some() {
+        return false;
+    }
+    let images = turns.store().images_of(session.id(), &content.images).unwrap_or_else(|error| {
+        tracing::warn!(%error, "could not read the images of a prompt");
+        Vec::new()
+    });
+    agent.steer(&SteerRequest {
+        session_id: session.id().to_string(),
+        text: content.text.clone(),
+        links: mentions::named_files(session.cwd(), content.words()),
+        images,
+    })
+}
+
 fn is_unprompted(store: &Store, id: &str) -> Result<bool, StoreError> {
     let log = store.updates_after(id, 0, MODE_CHANGES + 1)?;
     let is_choice =
@@ -434,7 +527,7 @@ fn without_mention(content: &PromptContent, rest: &str) -> PromptContent {
     match content.text.strip_prefix(words) {
         Some(attached) if rest != words => {
             let words = content.words.is_some().then(|| rest.to_owned());
-            PromptContent { text: format!("{rest}{attached}"), words, ..*content }
+            PromptContent { text: format!("{rest}{attached}"), words, ..content.clone() }
         }
         _ => content.clone(),
     }

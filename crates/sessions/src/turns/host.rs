@@ -8,7 +8,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, PromptOutcome, brief},
+    agent::{AgentEvent, AgentHost, CANCELLED, EarlierSession, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{
         AgentPart, AgentState, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
@@ -28,7 +28,7 @@ pub(crate) struct Host {
     session: Arc<Session>,
     agent_id: String,
     /// The agent's own id for this session, from an earlier turn.
-    pub(super) agent_session: Option<String>,
+    pub(super) agent_session: Option<EarlierSession>,
     /// Cancelled when the turn has ended.
     over: CancellationToken,
     turn: Mutex<TurnState>,

@@ -148,6 +148,10 @@ pub(crate) fn answer(
         false => Ok(who),
     });
     match who {
+        Ok(Responder::Model(model, _)) if !prompt.content.images.is_empty() => {
+            let text = format!("❌ {} cannot see images. Choose an agent for this prompt.", model.name());
+            end_turn(&|event| show(session, event), RunState::Failed, text)
+        }
         Ok(Responder::Model(model, settings)) => {
             let reader = reader(session, model.as_ref());
             let settings = prompt.options.applied_to(settings);
@@ -165,8 +169,16 @@ pub(crate) fn answer(
             if let Err(outcome) = may_start {
                 return outcome;
             }
+            let images = match turns.store().images_of(session.id(), &prompt.content.images) {
+                Ok(images) => images,
+                Err(error) => {
+                    let text = format!("❌ The images of the prompt could not be read: {error}");
+                    return end_turn(&|event| show(session, event), RunState::Failed, text);
+                }
+            };
             let host = Host::new(turns, session, agent.id());
             let request = AgentRequest {
+                images,
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
                 text: prompt.content.text.clone(),
@@ -276,6 +288,7 @@ pub(crate) fn run_card(
         root: card.root.clone(),
         content: PromptContent {
             may_change_approval_mode: card.content.may_change_approval_mode,
+            images: card.content.images.clone(),
             ..PromptContent::from(brief)
         },
         options: PromptOptions::default(),

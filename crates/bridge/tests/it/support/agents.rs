@@ -36,6 +36,8 @@ pub struct ScriptedAgent {
     pub cut_off: AtomicBool,
     pub requests: Mutex<Vec<AgentRequest>>,
     pub closed: Mutex<Vec<String>>,
+    /// Prompts that came during a turn; `None`: it takes none.
+    pub steered: Mutex<Option<Vec<String>>>,
 }
 
 impl std::fmt::Debug for ScriptedAgent {
@@ -59,6 +61,7 @@ impl ScriptedAgent {
             cut_off: AtomicBool::new(false),
             requests: Mutex::default(),
             closed: Mutex::default(),
+            steered: Mutex::default(),
         })
     }
 }
@@ -144,6 +147,10 @@ impl AgentProvider for ScriptedAgent {
         let state = (self.turn)(request, &host, cancel);
         let cut_off = self.cut_off.swap(false, Ordering::SeqCst);
         PromptOutcome { state, text: String::new(), usage: None, cut_off }
+    }
+    fn steer(&self, request: &SteerRequest) -> bool {
+        let mut steered = self.steered.lock().unwrap();
+        steered.as_mut().map(|texts| texts.push(request.text.clone())).is_some()
     }
     fn close(&self, session_id: &str) {
         self.closed.lock().unwrap().push(session_id.to_owned());

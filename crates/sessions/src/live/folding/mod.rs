@@ -117,7 +117,7 @@ impl<L: Log> Folding<L> {
                     _ => self.find(mention.last, page)?.map(|last| folded(&last)),
                 }
             }
-            None if is_removal_mark(update) => None,
+            None if is_mark(update) => None,
             None => Some(folded(stored)),
         };
         let Some(next) = next else { return Ok(()) };
@@ -230,7 +230,8 @@ fn prompt(stored: &Arc<Stored>, scope: &Scope, mention: &Mention) -> Folded {
     if mention.status > 0
         && let SessionUpdate::UserMessage(message) = unscoped(&stored.update)
     {
-        let message = UserMessage { removed: true, ..message.clone() };
+        let (removed, steered) = (!mention.is_steered, mention.is_steered);
+        let message = UserMessage { removed, steered, ..message.clone() };
         folded.update = wrap(scope, SessionUpdate::UserMessage(message));
     }
     folded
@@ -284,17 +285,20 @@ struct Mention {
     status: u64,
     details: [u64; 5],
     late: bool,
+    /// For a prompt with a `status`: it was given to a running turn, not removed.
+    is_steered: bool,
 }
 
 impl Index {
     fn record(&mut self, stored: &Stored) {
         let (scope, update) = scoped(&stored.update);
-        if let SessionUpdate::UserMessage(UserMessage { message_id: Some(id), .. }) = update
-            && is_removal_mark(update)
+        if let SessionUpdate::UserMessage(UserMessage { message_id: Some(id), steered, .. }) = update
+            && is_mark(update)
         {
             if let Some(prompt) = self.0.get_mut(&(scope, Subject::Prompt(id.clone()))) {
                 prompt.last = stored.seq;
                 prompt.status = stored.seq;
+                prompt.is_steered = *steered;
             }
             return;
         }
@@ -342,7 +346,7 @@ fn subject(update: &SessionUpdate) -> Option<Subject> {
         SessionUpdate::Approval(approval) => Some(Subject::Approval(approval.id.clone())),
         SessionUpdate::ToolCall(call) => Some(Subject::Call(call.call_id.clone())),
         SessionUpdate::ToolCallUpdate(update) => Some(Subject::Call(update.call_id.clone())),
-        SessionUpdate::UserMessage(message) if !is_removal_mark(update) => {
+        SessionUpdate::UserMessage(message) if !message.is_mark() => {
             message.message_id.clone().map(Subject::Prompt)
         }
         SessionUpdate::UserMessage(_)
@@ -355,7 +359,7 @@ fn subject(update: &SessionUpdate) -> Option<Subject> {
 
 fn ends_thought(update: &SessionUpdate) -> bool {
     match update {
-        SessionUpdate::UserMessage(_) => !is_removal_mark(update),
+        SessionUpdate::UserMessage(message) => !message.is_mark(),
         SessionUpdate::AgentMessage(_)
         | SessionUpdate::ToolCall(_)
         | SessionUpdate::ToolCallUpdate(_)
@@ -364,8 +368,8 @@ fn ends_thought(update: &SessionUpdate) -> bool {
     }
 }
 
-fn is_removal_mark(update: &SessionUpdate) -> bool {
-    matches!(update, SessionUpdate::UserMessage(message) if message.removed && message.text.is_empty())
+fn is_mark(update: &SessionUpdate) -> bool {
+    matches!(update, SessionUpdate::UserMessage(message) if message.is_mark())
 }
 
 /// Maximum size of a joined text, in bytes. Further text becomes another chunk of the same message.

@@ -88,12 +88,12 @@ impl Client {
             self.last.insert((scope.clone(), name.to_owned()), update.clone());
         };
         match update {
-            SessionUpdate::UserMessage(mark) if is_removal_mark(update) => {
+            SessionUpdate::UserMessage(mark) if is_mark(update) => {
                 for row in rows {
                     if let Row::Prompt(prompt) = row
                         && prompt.message_id == mark.message_id
                     {
-                        prompt.removed = true;
+                        (prompt.removed, prompt.steered) = (mark.removed, mark.steered);
                     }
                 }
             }
@@ -216,7 +216,7 @@ fn any_log() -> impl Strategy<Value = Vec<Arc<Stored>>> {
     proptest::collection::vec(any_update(), 0..60).prop_map(|mut updates| {
         let mut prompts = 0;
         for update in &mut updates {
-            let is_mark = is_removal_mark(scoped(update).1);
+            let is_mark = is_mark(scoped(update).1);
             if let SessionUpdate::UserMessage(message) = update {
                 prompts += u8::from(!is_mark);
                 message.message_id = Some(format!("q{}", prompts.saturating_sub(u8::from(is_mark) * 2)));

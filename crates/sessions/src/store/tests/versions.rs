@@ -1,4 +1,5 @@
 use super::*;
+use openagents_core::agent::EarlierSession;
 
 #[test]
 fn version_10_database_keeps_its_data() {
@@ -14,7 +15,8 @@ fn version_10_database_keeps_its_data() {
         assert_eq!((row.title.as_deref(), row.mode.as_str(), row.last_seq), (Some("Fix it"), "codex", 4));
         assert_eq!(numbers(&store, "s"), [1, 2, 3, 4]);
         assert!(store.left_open().contains("s"));
-        assert_eq!(store.agent_session("s", "codex").unwrap().as_deref(), Some("c1"));
+        let earlier = EarlierSession { id: "c1".to_owned(), is_branch: false };
+        assert_eq!(store.agent_session("s", "codex").unwrap(), Some(earlier));
         assert_eq!(store.transcript_labels().unwrap().len(), 1);
         let kept = "SELECT (SELECT value_json FROM settings) || (SELECT name FROM devices)";
         let kept = store.query(|connection| connection.query_row(kept, [], |row| row.get::<_, String>(0)));
@@ -42,13 +44,17 @@ fn new_database_has_the_tables_of_an_upgraded_one() {
 }
 
 #[test]
-fn open_upgrades_versions_11_to_13_in_place() {
-    for version in [11, 12, 13] {
+fn open_upgrades_versions_11_to_14_in_place() {
+    for version in [11, 12, 13, 14] {
         let (home, store) = store();
         session(&store, "s");
         drop(store);
         let old = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
-        old.execute_batch("ALTER TABLE sessions DROP COLUMN is_named").unwrap();
+        let added = "DROP TABLE images; ALTER TABLE agent_sessions DROP COLUMN is_branch;";
+        old.execute_batch(added).unwrap();
+        if version < 14 {
+            old.execute_batch("ALTER TABLE sessions DROP COLUMN is_named").unwrap();
+        }
         if version < 13 {
             let added = "DROP TABLE session_choices; DROP TABLE agent_choices; DROP TABLE agent_options;";
             old.execute_batch(added).unwrap();
@@ -57,11 +63,12 @@ fn open_upgrades_versions_11_to_13_in_place() {
         drop(old);
         let store = Store::open(home.path(), "").unwrap();
         assert_eq!(store.notices(), &[] as &[String]);
-        assert!(store.session("s").unwrap().unwrap().is_named, "no agent replaces an older title");
+        let is_named = store.session("s").unwrap().unwrap().is_named;
+        assert_eq!(is_named, version < 14, "no agent replaces an older title");
         let now = |connection: &Connection| {
             connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
         };
-        assert_eq!(store.query(now).unwrap(), 14);
+        assert_eq!(store.query(now).unwrap(), 15);
     }
 }
 

@@ -65,15 +65,20 @@ fn each_update_changes_the_open_work() {
 }
 
 #[test]
-fn removed_prompt_stops_waiting() {
+fn removed_or_steered_prompt_stops_waiting() {
     let prompt = |id: &str, removed| {
         let message_id = Some(id.to_owned());
         SessionUpdate::UserMessage(UserMessage { message_id, removed, ..UserMessage::default() })
     };
     let mut work = OpenWork::default();
-    let log = [prompt("a", false), prompt("b", false), prompt("b", true), prompt("gone", true)];
+    let steered = SessionUpdate::UserMessage(UserMessage {
+        message_id: Some("a".to_owned()),
+        steered: true,
+        ..UserMessage::default()
+    });
+    let log = [prompt("a", false), prompt("b", false), prompt("b", true), prompt("gone", true), steered];
     let changes: Vec<_> = stored(log.to_vec()).iter().map(|stored| describe(&work.apply(stored))).collect();
-    assert_eq!(changes, ["+prompt:1", "+prompt:2", "-prompt:2", ""]);
+    assert_eq!(changes, ["+prompt:1", "+prompt:2", "-prompt:2", "", "-prompt:1"]);
 }
 
 fn any_log() -> impl Strategy<Value = Vec<SessionUpdate>> {
