@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod desktop;
 
+mod agents;
 mod ask;
 mod attach;
 #[cfg(target_os = "linux")]

@@ -291,6 +291,8 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
         json!({"text": "I write a file.", "tool_calls": [call]})
     });
     let turns = edits.into_iter().chain([json!({"text": "Both are written."})]).collect::<Vec<_>>();
+    let long = json!({"text": "One two three four five six seven. ".repeat(40), "delay_ms_per_token": 30});
+    library.insert("Long".to_owned(), json!({"turns": [long, {"text": "Nothing to do."}]}));
     library.insert("Edits".to_owned(), json!({"turns": turns}));
     json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
 }
@@ -511,6 +513,83 @@ async fn its_package_is_installed_by_click(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// The image of a prompt reaches the model.
+async fn its_model_sees_images(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    let image = json!({"type": "image", "mimeType": "image/png", "data": PNG});
+    let text = format!("{PROMPT} [[script:Nothing]]");
+    let prompt = json!([{"type": "text", "text": text}, image]);
+    let params = json!({"sessionId": scene.session, "prompt": prompt});
+    let end = scene.client.request("session/prompt", params).await?;
+    ensure!(end["_meta"]["openagents"]["state"] == "complete", "{end}");
+    // Qwen Code leaves images out for a model whose name it does not know.
+    let sees = agent.mode != "qwen";
+    ensure!(scene.peers.model_got(PNG)? == sees, "whether the model got the image: {}", !sees);
+    scene.peers.end()
+}
+
+/// A red pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
+
+/// A branch knows what was said, as a fork of the agent's own session or by a summary, and the session that it comes from
+/// goes on without it.
+async fn its_sessions_branch(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    let first = scene.session.clone();
+    let text = format!("{PROMPT}, and remember the word heliotrope [[script:Nothing]]");
+    let params = json!({"sessionId": first, "prompt": [{"type": "text", "text": text}]});
+    scene.client.request("session/prompt", params).await?;
+    let fork = json!({"sessionId": first, "cwd": scene.peers.env.workspace, "mcpServers": []});
+    scene.session = scene.client.request("session/fork", fork).await?["sessionId"].clone();
+    scene.peers.forget_model_requests()?;
+    let branch = scene.session.clone();
+    scene.client.request("_openagents/attach", json!({"sessionId": branch, "since": 0})).await?;
+    let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
+    ensure!(reply.contains("Nothing to do."), "{reply}");
+    ensure!(scene.peers.model_got("heliotrope")?, "the branch does not know what was said");
+    let forks = ["claude-code", "codex", "opencode"].contains(&agent.mode);
+    ensure!(reply.contains("with a summary of this one") != forks, "{reply}");
+    scene.session = first;
+    let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
+    ensure!(!reply.contains("starts a new session"), "{reply}");
+    scene.peers.end()
+}
+
+/// A prompt sent now reaches the turn of an agent that can take it there; the turn of any other is stopped for it.
+async fn its_turn_gets_a_prompt(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    let said = |text: String, session: &Value| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    let session = scene.session.clone();
+    let first = said(format!("{PROMPT} [[script:Long]]"), &session);
+    let first = scene.client.send("session/prompt", first).await?;
+    scene
+        .client
+        .until("words", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk")
+        .await?;
+    let second = said("Stop counting [[script:Nothing]]".to_owned(), &session);
+    let second = scene.client.send("session/prompt", second).await?;
+    let queued = |frame: &Value| !frame["params"]["queued"][0]["id"].is_null();
+    let queue = scene.client.until("the queue", queued).await?;
+    let now = json!({"sessionId": session, "id": queue["params"]["queued"][0]["id"]});
+    let now = scene.client.send("_openagents/queue/send_now", now).await?;
+    let (mut ends, mut steered) = (BTreeMap::new(), 0);
+    while ends.len() < 3 {
+        let frame = scene.client.next().await?;
+        steered += usize::from(frame["params"]["update"]["_meta"]["openagents"]["steered"] == true);
+        if let Some(id) = frame["id"].as_u64().filter(|id| [first, second, now].contains(id)) {
+            ensure!(frame.get("error").is_none(), "{frame}");
+            ends.insert(id, frame["result"]["stopReason"].clone());
+        }
+    }
+    let steers = ["claude-code", "codex"].contains(&agent.mode);
+    ensure!(ends[&first] == if steers { "end_turn" } else { "cancelled" }, "{ends:?}");
+    ensure!(ends[&second] == "end_turn", "{ends:?}");
+    ensure!(steered == usize::from(steers), "{steered} prompts were steered");
+    ensure!(scene.peers.model_got("Stop counting")?, "the model did not get the prompt");
+    scene.peers.end()
+}
+
 macro_rules! with_each {
     ($($name:ident: $agent:ident),*; $what:tt) => { $(mod $name { with_each!(@ $agent $what); })* };
     (@ $agent:ident ($($what:ident),*)) => {
@@ -521,5 +600,6 @@ macro_rules! with_each {
 with_each!(
     claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
     (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept,
-     its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click)
+     its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click, its_model_sees_images,
+     its_sessions_branch, its_turn_gets_a_prompt)
 );

@@ -48,7 +48,7 @@ pub struct Installed {
 impl Installed {
     /// Starts the model. `script` is the name of a script of the model server, or a file.
     pub fn with_script(env: TestEnv, script: &str) -> Result<Self> {
-        let model = ScriptedModel::start(script)?;
+        let model = ScriptedModel::start(script, env.folder("requests"))?;
         configure(&env, model.port)?;
         Ok(Self { env, model })
     }
@@ -105,6 +105,21 @@ impl Peers {
         let output = command.output()?;
         ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Returns whether a request to the model contains a text.
+    pub fn model_got(&self, text: &str) -> Result<bool> {
+        for request in fs::read_dir(&self.model.requests)? {
+            if String::from_utf8_lossy(&fs::read(request?.path())?).contains(text) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Deletes the requests so far.
+    pub fn forget_model_requests(&self) -> Result<()> {
+        fs::read_dir(&self.model.requests)?.try_for_each(|request| Ok(fs::remove_file(request?.path())?))
     }
 
     /// Stops our server as the user does, and waits until none of the agents' processes are left.
@@ -182,10 +197,11 @@ stream_max_retries = 2
     };
     fs::write(env.folder(".gemini/settings.json"), quiet("gemini-api-key").to_string())?;
     fs::write(env.folder(".qwen/settings.json"), quiet("openai").to_string())?;
+    let vision = json!({"name": "scripted", "attachment": true, "modalities": {"input": ["text", "image"], "output": ["text"]}});
     let opencode = json!({
         "autoupdate": false, "share": "disabled", "model": "scripted/scripted", "small_model": "scripted/scripted",
         "provider": {"scripted": {
-            "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": {"scripted": {"name": "scripted"}},
+            "npm": "@ai-sdk/openai-compatible", "name": "scripted", "models": {"scripted": vision},
             "options": {"baseURL": format!("http://127.0.0.1:{port}/v1"), "apiKey": "scripted"},
         }},
     });
@@ -272,20 +288,23 @@ fn named(variable: &str) -> Result<PathBuf> {
 struct ScriptedModel {
     child: Child,
     port: u16,
+    /// A file for each request.
+    requests: PathBuf,
 }
 
 impl ScriptedModel {
-    fn start(script: &str) -> Result<Self> {
+    fn start(script: &str, requests: PathBuf) -> Result<Self> {
         let program = named(PEERS)?.join("scripted-model");
         let child = Command::new(&program)
-            .args(["--port", "0", "--script", script])
+            .args(["--port", "0", "--script", script, "--save-bodies"])
+            .arg(&requests)
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .with_context(|| program.display().to_string())?;
         // Owned before an error can return: dropping it ends the process.
-        let mut server = Self { child, port: 0 };
+        let mut server = Self { child, port: 0, requests };
         let mut line = String::new();
         BufReader::new(server.child.stdout.take().context("stdout")?).read_line(&mut line)?;
         let reply: Value = serde_json::from_str(&line).with_context(|| format!("it said {line:?}"))?;

@@ -5,11 +5,11 @@ use openagents_core::{
     CancellationToken,
     agent::{
         AgentCommand, AgentHost, AgentProvider, AgentRequest, Agents, AgentsError, AgentsSnapshot,
-        PromptOutcome,
+        PromptOutcome, SteerRequest,
     },
     agent_ids::CODEX,
     model::Availability,
-    update::RunState,
+    update::{OptionValue, RunState, SessionOption},
 };
 use openagents_e2e::chaos::ledger::Writer;
 use std::sync::{
@@ -66,6 +66,16 @@ impl AgentProvider for Busy {
         let state = if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Complete };
         PromptOutcome { state, text: String::new(), usage: None, cut_off: false }
     }
+
+    fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
+        Ok(None)
+    }
+
+    fn steer(&self, _: &SteerRequest) -> bool {
+        false
+    }
+
+    fn ask_before_edits(&self, _: &str) {}
 
     fn close(&self, _session_id: &str) {}
 }

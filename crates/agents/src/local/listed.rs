@@ -9,9 +9,9 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, end_turn},
+    agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, SteerRequest, end_turn},
     model::{Availability, LanguageModel},
-    update::RunState,
+    update::{OptionValue, RunState, SessionOption},
 };
 use std::{
     path::{Path, PathBuf},
@@ -58,6 +58,11 @@ impl Listed {
         let Subject::Custom(agent) = subject else { return None };
         let environment = environment.unwrap_or_else(|| Arc::new(Environment::of_this_process()));
         model_agent(&agent, &environment).ok()?.model()
+    }
+
+    /// Returns the provider, and those that it replaced, which may be at work in a session.
+    fn running(&self) -> Vec<Arc<dyn AgentProvider>> {
+        self.inner.table.lock().running(&self.id)
     }
 
     /// Waits for the first check; `None` after a cancel.
@@ -146,8 +151,29 @@ impl AgentProvider for Listed {
         }
     }
 
+    fn set_option(
+        &self,
+        session_id: &str,
+        option: &str,
+        value: &OptionValue,
+    ) -> Result<Option<Vec<SessionOption>>, String> {
+        for provider in self.running() {
+            if let Some(options) = provider.set_option(session_id, option, value)? {
+                return Ok(Some(options));
+            }
+        }
+        Ok(None)
+    }
+
+    fn steer(&self, request: &SteerRequest) -> bool {
+        self.running().iter().any(|provider| provider.steer(request))
+    }
+
+    fn ask_before_edits(&self, session_id: &str) {
+        self.running().iter().for_each(|provider| provider.ask_before_edits(session_id));
+    }
+
     fn close(&self, session_id: &str) {
-        let running = self.inner.table.lock().running(&self.id);
-        running.iter().for_each(|provider| provider.close(session_id));
+        self.running().iter().for_each(|provider| provider.close(session_id));
     }
 }

@@ -1,7 +1,7 @@
 //! Approvals as clients see them: our clients read them from the log, other ACP clients get the protocol's permission
 //! request.
 
-use super::{abilities::Abilities, to_wire::ACP_OUTPUT};
+use super::{abilities::Abilities, questions, to_wire::ACP_OUTPUT};
 use agent_client_protocol_schema::v1::{
     CLIENT_METHOD_NAMES, ContentBlock, PROTOCOL_LEVEL_METHOD_NAMES, PermissionOption, PermissionOptionKind,
     RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, TextContent,
@@ -42,7 +42,12 @@ struct Request {
     session_id: Arc<str>,
     /// Not answered yet.
     open: bool,
+    /// For a question with a form or an address, its options; permission requests have their own answer.
+    question: Question,
 }
+
+/// The options of a question.
+type Question = Option<Vec<(String, OptionKind)>>;
 
 impl PermissionRequests {
     pub(super) fn introduce(&self, client: Abilities) {
@@ -70,18 +75,32 @@ impl PermissionRequests {
             }
             !is_over
         });
-        // A permission request has no form.
-        for approval in pending.iter().filter(|approval| approval.subject != ApprovalSubject::Question) {
+        for approval in pending {
             // A client that also follows the delegate gets one request.
             if asked.contains_key(&approval.id) {
                 continue;
             }
-            let request = Request { session_id: session_id.clone(), open: true };
+            let Some((method, params, question)) = self.request(session_id, approval) else { continue };
+            let request = Request { session_id: session_id.clone(), open: true, question };
             asked.insert(approval.id.clone(), request);
-            let params = permission_request(session_id, approval);
-            frames.push(rpc::request(&approval.id, CLIENT_METHOD_NAMES.session_request_permission, &params));
+            frames.push(rpc::request(&approval.id, method, &params));
         }
         frames
+    }
+
+    /// Returns the request for an approval; `None` if the client cannot show its form. It then shows the waiting call.
+    fn request(&self, session_id: &str, approval: &Approval) -> Option<(&'static str, Value, Question)> {
+        if approval.subject != ApprovalSubject::Question {
+            let params = permission_request(session_id, approval);
+            return Some((CLIENT_METHOD_NAMES.session_request_permission, params, None));
+        }
+        let (client, form) = (self.client(), questions::form(approval)?);
+        if !(if form.url.is_some() { client.links } else { client.forms }) {
+            return None;
+        }
+        let options = approval.options.iter().map(|option| (option.id.clone(), option.kind)).collect();
+        let params = questions::elicitation(session_id, approval, &form);
+        Some((CLIENT_METHOD_NAMES.elicitation_create, params, Some(options)))
     }
 
     /// Parses the answer to a request of ours. `None` if it is invalid or matches no open request.
@@ -90,6 +109,16 @@ impl PermissionRequests {
         let mut asked = self.asked.lock();
         let request = asked.get_mut(&id).filter(|request| request.open)?;
         let session_id = request.session_id.to_string();
+        if let Some(options) = &request.question {
+            let Some((option_id, content)) = questions::answer(options, &result) else {
+                asked.remove(&id);
+                return None;
+            };
+            request.open = false;
+            let content = Some(content);
+            let answer = AnswerApproval { session_id, approval_id: id, option_id, message: None, content };
+            return Some(PermissionAnswer::Chosen(answer));
+        }
         match serde_json::from_value::<RequestPermissionResponse>(result).map(|response| response.outcome) {
             Ok(RequestPermissionOutcome::Selected(selected)) => {
                 request.open = false;

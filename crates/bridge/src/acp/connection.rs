@@ -147,11 +147,16 @@ impl Dialect for Acp {
     }
 
     fn folded(&mut self, session: &Session, page: &[Folded]) -> Vec<Utf8Bytes> {
-        let frame = |folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
+        let frame =
+            |folded: &Folded| rpc::notification("session/update", &to_wire::folded(session.id(), folded));
         let client = self.requests.client();
-        let known =
-            page.iter().filter(|folded| matches!(client.shown(&folded.update), Some(Cow::Borrowed(_))));
-        known.map(|folded| frame(folded).into()).collect()
+        let shown = |folded: &Folded| {
+            Some(match client.shown(&folded.update)? {
+                Cow::Borrowed(_) => frame(folded).into(),
+                Cow::Owned(update) => frame(&Folded { update, ..folded.clone() }).into(),
+            })
+        };
+        page.iter().filter_map(shown).collect()
     }
 
     fn fold_ends(&mut self, session: &Session, seq: u64) -> Option<String> {

@@ -10,6 +10,7 @@ pub(crate) mod history;
 pub(crate) mod history_calls;
 mod images;
 pub(crate) mod past_sessions;
+mod questions;
 pub(crate) mod requests;
 pub(crate) mod services;
 pub(crate) mod sessions;

@@ -3,7 +3,7 @@
 use crate::support::{
     self, TestBridge,
     agents::{self, ScriptedAgent, asked, asks_to_edit, others_client, ours_client, session_in},
-    prompt,
+    prompt, shown,
 };
 use openagents_core::{
     CancellationToken,
@@ -542,4 +542,77 @@ async fn question_is_answered_once_with_checked_answers() {
     // A permission request has no form, so other editors only see that the call waits.
     editor.request("_openagents/attach", json!({"sessionId": session})).await;
     assert!(editor.notes.iter().all(|frame| frame["method"] != "session/request_permission"));
+}
+
+/// An agent that asks with a form and repeats the answer.
+fn asks_with_form() -> Arc<ScriptedAgent> {
+    ScriptedAgent::new(CODEX, |_, host, cancel| {
+        let call_id = agents::uuid();
+        agents::call(host, &call_id, "question");
+        let fields = json!([{"name": "db", "title": "Database", "required": true, "type": "choice",
+            "choices": [{"value": "SQLite", "title": "SQLite"}, {"value": "Postgres", "title": "Postgres"}]}]);
+        let option = |id: &str, kind| ApprovalOption { id: id.to_owned(), name: id.to_owned(), kind };
+        let outcome = host.ask(
+            ApprovalRequest {
+                subject: ApprovalSubject::Question,
+                call_id: call_id.clone(),
+                agent: "Codex".to_owned(),
+                title: "Which database?".to_owned(),
+                raw_input: Some(json!({"message": "Which database?", "fields": fields})),
+                command: None,
+                cut: false,
+                options: vec![
+                    option("accept", OptionKind::AllowOnce),
+                    option("decline", OptionKind::RejectOnce),
+                ],
+            },
+            cancel,
+        );
+        agents::completed(host, &call_id);
+        agents::end(host, &format!("{outcome:?}"));
+        RunState::Complete
+    })
+}
+
+#[tokio::test]
+async fn editor_gets_a_question_as_a_form_if_it_can_show_one() {
+    let (test, _) = agents::test_bridge(vec![asks_with_form()]).await;
+    let mut window = ours_client(&test, "Window").await;
+    let session = session_in(&mut window, &test, CODEX).await;
+    let mut editor = test.acp().await;
+    let can = json!({"elicitation": {"form": {}}});
+    let params = json!({"protocolVersion": 1, "clientInfo": {"name": "Editor", "version": "1"}, "clientCapabilities": can});
+    editor.request("initialize", params).await;
+    let mut plain = others_client(&test, "Plain").await;
+    for client in [&mut editor, &mut plain] {
+        client.request("_openagents/attach", json!({"sessionId": session})).await;
+    }
+    for (answer, expected) in [
+        (json!({"action": "accept", "content": {"db": "Postgres"}}), "\"accept\""),
+        (json!({"action": "decline"}), "\"decline\""),
+    ] {
+        let id = window.ask("session/prompt", prompt(&session, "go")).await;
+        let request = loop {
+            let frame = editor.frame().await;
+            assert_ne!(frame["method"], "session/request_permission");
+            if frame["method"] == "elicitation/create" {
+                break frame;
+            }
+        };
+        let asked = &request["params"];
+        assert_eq!((&asked["mode"], &asked["message"]), (&json!("form"), &json!("Which database?")));
+        assert_eq!(asked["requestedSchema"]["properties"]["db"]["oneOf"][1]["const"], "Postgres");
+        editor.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": answer})).await;
+        window.answer(id).await;
+        let text =
+            shown(&window.notes.drain(..).map(|note| note["params"].clone()).collect::<Vec<_>>()).pop();
+        let text = text.unwrap();
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.contains("Postgres"), expected == "\"accept\"", "{text}");
+    }
+    // An editor without forms shows the waiting call, and is asked for no permission.
+    plain.request("session/list", json!({})).await;
+    let is_request = |note: &Value| note["method"].is_string() && note.get("id").is_some();
+    assert!(!plain.notes.iter().any(is_request), "{:?}", plain.notes);
+    test.bridge.shutdown().await;
 }

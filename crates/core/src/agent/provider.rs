@@ -72,21 +72,17 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// for up to 10 s; an error is a sentence.
     fn set_option(
         &self,
-        _session_id: &str,
-        _option: &str,
-        _value: &OptionValue,
-    ) -> Result<Option<Vec<SessionOption>>, String> {
-        Ok(None)
-    }
+        session_id: &str,
+        option: &str,
+        value: &OptionValue,
+    ) -> Result<Option<Vec<SessionOption>>, String>;
 
     /// Gives the agent a prompt during its turn. Returns whether it took it; not if it is unable to, or if its turn has
     /// ended meanwhile. Blocks until it answers.
-    fn steer(&self, _request: &SteerRequest) -> bool {
-        false
-    }
+    fn steer(&self, request: &SteerRequest) -> bool;
 
     /// Asks again before each edit in a session where the user allowed edits until the turn ends.
-    fn ask_before_edits(&self, _session_id: &str) {}
+    fn ask_before_edits(&self, session_id: &str);
 
     /// Stops everything that it keeps running for a session. Returns immediately.
     fn close(&self, session_id: &str);

@@ -3,8 +3,9 @@
 use super::agent_loop::{AgentLoop, PromptRequest};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome},
+    agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome, SteerRequest},
     model::{Availability, LanguageModel, ModelOptions},
+    update::{OptionValue, SessionOption},
 };
 use openagents_tools::tool::Toolbox;
 use std::sync::Arc;
@@ -68,6 +69,18 @@ impl AgentProvider for ModelAgent {
     }
 
     /// Does nothing: no process is kept running.
+    /// It has none.
+    fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
+        Ok(None)
+    }
+
+    fn steer(&self, _: &SteerRequest) -> bool {
+        false
+    }
+
+    /// It asks before each.
+    fn ask_before_edits(&self, _: &str) {}
+
     fn close(&self, _session_id: &str) {}
 }
 

@@ -152,6 +152,10 @@ impl AgentProvider for ScriptedAgent {
         let mut steered = self.steered.lock().unwrap();
         steered.as_mut().map(|texts| texts.push(request.text.clone())).is_some()
     }
+    fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
+        Ok(None)
+    }
+    fn ask_before_edits(&self, _: &str) {}
     fn close(&self, session_id: &str) {
         self.closed.lock().unwrap().push(session_id.to_owned());
     }
@@ -349,7 +353,7 @@ pub fn asks_to_edit(file: &str, host: &Session, cancel: &CancellationToken) -> R
     }
 }
 
-fn uuid() -> String {
+pub fn uuid() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
