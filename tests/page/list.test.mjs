@@ -127,6 +127,29 @@ test('all agents are listed together, pinned ones on top, archived ones not at a
   await tab.close();
 });
 
+test('a session branches, and the branch is shown', async () => {
+  const tab = await open();
+  const { page, played } = tab;
+  played.answers['session/fork'] = () => {
+    throw new Error('A turn runs in this session; stop it or wait, then branch.');
+  };
+  await (await menu(tab, 'Ours two')).getByRole('menuitem', { name: 'Branch' }).click();
+  await page.getByText('Not branched: A turn runs in this session; stop it or wait, then branch.').waitFor();
+  played.answers['session/fork'] = () => ({ sessionId: 'one' });
+  await (await menu(tab, 'Ours two')).getByRole('menuitem', { name: 'Branch' }).click();
+  await page.waitForFunction(() => location.hash.includes('one'));
+  assert.deepEqual(
+    sent(tab, 'session/fork').map(({ sessionId }) => sessionId),
+    ['two', 'two'],
+  );
+  assert.equal(
+    await (await menu(tab, 'Session a')).getByRole('menuitem', { name: 'Branch' }).count(),
+    0,
+    'sessions of other agents are continued, not branched',
+  );
+  await tab.close();
+});
+
 test('a filter is shown in a line, cleared there, and named when it hides everything', async () => {
   const tab = await open();
   const { page } = tab;
