@@ -151,6 +151,7 @@ bench-page: ui ## Measure what long output, long answers and scrolling cost the 
 	cargo build --release --locked -p openagents-cli
 	@node ui/bench/main.js
 	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/scroll.js
+	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/agent.js
 
 fuzz: $(FUZZ) ## Fuzz every decoder of foreign frames, five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh

@@ -58,8 +58,8 @@ const USES = {
     'words',
   ],
   session: ['agents/agent-words', 'backend/storage', 'connection', 'kit', 'plan', 'words'],
-  workspace: ['agents', 'backend/storage', 'connection', 'kit', 'words'],
-  composer: ['connection', 'kit', 'session/attachments'],
+  workspace: ['agents', 'backend/storage', 'connection', 'kit', 'session/attachments\\.svelte', 'words'],
+  composer: ['connection', 'kit', 'session/attachments\\.svelte'],
   settings: [
     'agents',
     'connection',

@@ -213,7 +213,7 @@ test('images of a prompt are shown, a refused prompt gives them back, and blind 
   played.update(said('Like this', 'q1', 'here'));
   await page.getByRole('img', { name: 'Image of the prompt' }).waitFor();
   played.update(said('', 'q2', 'gone'));
-  await page.getByText('1 image that could not be read').waitFor();
+  await page.getByText("1 image couldn't be read").waitFor();
   played.update({
     sessionUpdate: 'user_message_chunk',
     content: { type: 'text', text: '' },

@@ -134,7 +134,7 @@ test('a session branches, and the branch is shown', async () => {
     throw new Error('A turn runs in this session; stop it or wait, then branch.');
   };
   await (await menu(tab, 'Ours two')).getByRole('menuitem', { name: 'Branch' }).click();
-  await page.getByText('Not branched: A turn runs in this session; stop it or wait, then branch.').waitFor();
+  await page.getByText("Couldn't branch: A turn runs in this session; stop it or wait, then branch.").waitFor();
   played.answers['session/fork'] = () => ({ sessionId: 'one' });
   await (await menu(tab, 'Ours two')).getByRole('menuitem', { name: 'Branch' }).click();
   await page.waitForFunction(() => location.hash.includes('one'));
@@ -145,7 +145,7 @@ test('a session branches, and the branch is shown', async () => {
   assert.equal(
     await (await menu(tab, 'Session a')).getByRole('menuitem', { name: 'Branch' }).count(),
     0,
-    'sessions of other agents are continued, not branched',
+    'logs of other agents have no branches here',
   );
   await tab.close();
 });

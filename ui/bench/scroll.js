@@ -3,10 +3,10 @@
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import { launch } from '../../tests/page/browser.mjs';
 import { Fixture } from '../../tests/page/fixture.mjs';
 import { Server } from '../../tests/page/server.mjs';
+import { say, traced } from './trace.js';
 
 const SESSIONS = 20_000;
 const TURNS = 10_000;
@@ -18,17 +18,6 @@ const LONG = '6f1b1f2e-3333-4000-8000-0000000000bb';
 const STEP = 100;
 const FRAMES = 400;
 const JUMPS = 40;
-
-/** The events of a trace that are script, style and layout. */
-const WORK = new Set([
-  'EventDispatch',
-  'FunctionCall',
-  'FireAnimationFrame',
-  'TimerFire',
-  'RunMicrotasks',
-  'UpdateLayoutTree',
-  'Layout',
-]);
 
 const fixture = await Fixture.create();
 const projects = join(fixture.claude, 'projects', fixture.workspace.replaceAll(/[^A-Za-z0-9]/g, '-'));
@@ -72,7 +61,7 @@ try {
   await timeline.getByText(`Question ${TURNS}`, { exact: true }).waitFor();
   const rows = async () => Number(await timeline.locator('[aria-setsize]').last().getAttribute('aria-setsize'));
   const loading = page.getByText('Loading earlier rows…');
-  const reading = await traced(async () => {
+  const reading = await traced(browser, page, async () => {
     while ((await loading.count()) > 0) {
       await scroller.evaluate((element) => element.scrollTo(0, 0));
       await page.waitForTimeout(20);
@@ -95,7 +84,7 @@ try {
 /** Scrolls by `step` before each frame. */
 async function scrolled(scroller, step) {
   let mounted = 0;
-  const found = await traced(async () => {
+  const found = await traced(browser, page, async () => {
     mounted = await scroller.evaluate(
       async (element, [by, frames]) => {
         let most = 0;
@@ -115,7 +104,7 @@ async function scrolled(scroller, step) {
 /** Scrolls to places far from each other, as a search or the thumb of the scroll bar does. */
 async function jumped(scroller) {
   let mounted = 0;
-  const found = await traced(async () => {
+  const found = await traced(browser, page, async () => {
     mounted = await scroller.evaluate(async (element, jumps) => {
       let most = 0;
       for (let jump = 0; jump < jumps; jump += 1) {
@@ -129,69 +118,11 @@ async function jumped(scroller) {
   return { ...found, mounted };
 }
 
-/**
- * Traces the page's main thread: its tasks, and the script and layout of each frame, in milliseconds of processor time. Without a
- * graphics card the threads that draw take the same cores, which is not what is measured.
- */
-async function traced(act) {
-  await browser.startTracing(page, {
-    categories: [
-      'toplevel',
-      'devtools.timeline',
-      'disabled-by-default-devtools.timeline',
-      'disabled-by-default-devtools.timeline.frame',
-    ],
-  });
-  await act();
-  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const mains = new Set(
-    traceEvents
-      .filter(({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain')
-      .map(({ pid, tid }) => `${pid} ${tid}`),
-  );
-  const own = traceEvents.filter(({ pid, tid }) => mains.has(`${pid} ${tid}`)).toSorted((a, b) => a.ts - b.ts);
-  const tasks = own
-    .filter(({ name, ph }) => name === 'RunTask' && ph === 'X')
-    .map(({ dur = 0, tdur = dur }) => Math.min(dur, tdur) / 1000);
-  const starts = own.filter(({ name }) => name === 'BeginMainThreadFrame').map(({ ts }) => ts);
-  const frames = starts.map(() => 0);
-  let [at, until] = [0, 0];
-  for (const { name, ts, dur = 0, tdur = dur } of own) {
-    // What is inside of another one is part of it.
-    if (!WORK.has(name) || ts < until) continue;
-    until = ts + dur;
-    while (at + 1 < starts.length && starts[at + 1] <= ts) at += 1;
-    frames[at] += Math.min(dur, tdur) / 1000;
-  }
-  return {
-    longest: Math.max(0, ...tasks),
-    over: tasks.filter((task) => task > 50).length,
-    frames: frames.length,
-    p95: quantile(frames, 0.95),
-    median: quantile(frames, 0.5),
-  };
-}
-
 async function heap(devtools) {
   await devtools.send('HeapProfiler.enable');
   await devtools.send('HeapProfiler.collectGarbage');
   const { usedSize } = await devtools.send('Runtime.getHeapUsage');
   return usedSize / 1_000_000;
-}
-
-function quantile(numbers, share) {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length * share)] ?? 0;
-}
-
-function say(what, { longest, over, frames, p95, median, mounted }, used) {
-  const parts = [
-    `longest task ${longest.toFixed(1)} ms`,
-    `${over} over 50`,
-    `script and layout of ${frames} frames: median ${median.toFixed(1)}, p95 ${p95.toFixed(1)} ms`,
-  ];
-  if (mounted !== undefined) parts.push(`${mounted} rows mounted`);
-  if (used !== null) parts.push(`heap ${used.toFixed(0)} MB`);
-  process.stdout.write(`${what.padEnd(46)} ${parts.join(', ')}\n`);
 }
 
 function turn(number) {

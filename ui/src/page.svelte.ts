@@ -1,3 +1,4 @@
+import { EXPLORER_MODE } from './agents/agent-words';
 import { Agents } from './agents/agents.svelte';
 import type { Question } from './approval/question';
 import { createBackend } from './backend';
@@ -220,14 +221,18 @@ export class Page {
   }
 
   ask(root: string, text: string, mode: string): void {
-    this.#begin(this.sessions.ask(root, text, mode, this.draft.options));
+    // Images are for an agent that is chosen.
+    const attached = mode === EXPLORER_MODE ? [] : this.draft.attachments.all;
+    this.#begin(this.sessions.ask(root, text, mode, this.draft.options, attached), attached.length > 0);
   }
 
-  #begin(beginning: Promise<boolean>): void {
+  #begin(beginning: Promise<boolean>, isAttached = false): void {
     this.#clear();
     this.history.close();
     void beginning.then((begun) => {
-      if (begun) this.draft.used();
+      if (!begun) return;
+      this.draft.used();
+      if (isAttached) this.draft.attachments.clear();
     });
   }
 

@@ -108,6 +108,17 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
     return this.snapshot?.agents.find((card) => card.id === id)?.name ?? agentName(id);
   }
 
+  /** Why prompts with images can't be sent to an agent; null if they may. OpenAgents may choose one that sees them. */
+  blindness(id: string): string | null {
+    if (id === LOCAL_MODE) return "The local model can't see images. Choose an agent.";
+    const card = this.snapshot?.agents.find((card) => card.id === id);
+    // An agent that has not been started yet says it itself.
+    const isBlind =
+      card?.transport === 'openai' ||
+      (card !== undefined && card.introducesItself !== null && !card.supports.includes('image'));
+    return isBlind ? `${card.name} can't see images. Choose another agent.` : null;
+  }
+
   /** Whether everything sent to an agent stays on this machine. */
   isLocal(id: string): boolean {
     return (

@@ -1716,6 +1716,8 @@ export type TrustQuestion = {
   deletes?: number;
   /** The waiting prompt, which is sent again if the program ends before the answer; absent if it is long. */
   prompt?: string;
+  /** The images of that prompt. */
+  images?: Array<PromptImage>;
   /** In a fixed order: the most dangerous first, then those of the folder before those of the folders above it. */
   files: Array<AgentFile>;
   /** All settings were read and can be shown in full. If false, the folder cannot be trusted. */

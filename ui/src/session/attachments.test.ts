@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isLongPaste, pastedWords, promptBlocks, withImages, type Attachment } from './attachments';
+import { Attachments, isLongPaste, pastedWords, promptBlocks, type Attachment } from './attachments.svelte';
 
 const image: Attachment = { kind: 'image', name: 'a.png', mimeType: 'image/png', data: 'AAAA' };
 const pasted: Attachment = { kind: 'text', text: 'one\ntwo\nthree\n' };
@@ -23,11 +23,39 @@ test.each([
 test('a pasted text is named by its lines', () => expect(pastedWords(pasted)).toBe('Pasted 3 lines'));
 
 test('what is no image is left out with the reason', async () => {
+  const attachments = new Attachments();
+  attachments.all = [pasted];
   const file = new File(['%PDF'], 'plan.pdf', { type: 'application/pdf' });
-  expect(await withImages([pasted], [file])).toEqual([
+  await attachments.add([file]);
+  expect([attachments.all, attachments.problem]).toEqual([
     [pasted],
     "plan.pdf can't be read as a PNG, JPEG, GIF or WebP image.",
   ]);
-  const full = Array.from({ length: 10 }, () => image);
-  expect(await withImages(full, [file])).toEqual([full, 'A prompt may have 10 images at most.']);
+  attachments.edit(0, 'less');
+  expect(attachments.hand()).toEqual([{ kind: 'text', text: 'less' }]);
+  expect([attachments.all, attachments.problem, attachments.reading]).toEqual([[], null, 0]);
+});
+
+function dropped(type: string, files: File[], text: string): [Event, DataTransfer, () => boolean] {
+  const event = new Event(type, { cancelable: true });
+  const data = { files, getData: () => text } as unknown as DataTransfer;
+  return [event, data, () => event.defaultPrevented];
+}
+
+test('what is pasted is attached unless it belongs in the field', () => {
+  const png = new File([''], 'a.png', { type: 'image/png' });
+  const long = 'line\n'.repeat(30);
+  const rows: [string, File[], string, boolean][] = [
+    ['paste', [], 'short', false],
+    ['paste', [png], 'text with a picture of it', false],
+    ['paste', [], long, true],
+    ['paste', [png], '', true],
+    ['drop', [png], '', true],
+    ['drop', [], long, false],
+  ];
+  for (const [type, files, text, taken] of rows) {
+    const [event, data, prevented] = dropped(type, files, text);
+    new Attachments().take(event, data);
+    expect(prevented(), `${type} ${text.slice(0, 10)}`).toBe(taken);
+  }
 });

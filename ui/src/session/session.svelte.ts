@@ -9,7 +9,7 @@ import type {
   QueuedPrompt,
   SessionConfigOption,
 } from '../connection/wire';
-import type { Attachment } from './attachments';
+import { Attachments, type Attachment } from './attachments.svelte';
 import { Unfolded } from '../kit/unfolded.svelte';
 import type { PlanView } from '../plan/plan';
 import { findRow, type Picture, type Row } from './rows';
@@ -77,7 +77,7 @@ export class Session {
   attachingNow = false;
 
   /** What goes with the text in the composer. */
-  attachments = $state.raw<readonly Attachment[]>([]);
+  readonly attachments = new Attachments();
   #draft = $state('');
   #fold: Fold = emptyFold();
   /** Only the end of the log is here; it has to be loaded from the beginning. */
@@ -93,8 +93,8 @@ export class Session {
   #workUpdates = 0;
   /** The answer to the last attach; null if it is out of date. */
   #known: Pick<AttachResult, 'seq' | 'running' | 'approvals'> | null = null;
-  /** The text that was put back into the composer because it was not received. */
-  #returned: { text: string; promptIds: string[] } | null = null;
+  /** The prompt that was put back into the composer because it was not received. */
+  #returned: Sent | null = null;
 
   constructor(id: string) {
     this.id = id;
@@ -117,7 +117,7 @@ export class Session {
 
   /** Nothing is lost if this page drops it. */
   get idle(): boolean {
-    return !this.working && this.#sent.length === 0 && this.draft === '' && this.attachments.length === 0;
+    return !this.working && this.#sent.length === 0 && this.draft === '' && this.attachments.all.length === 0;
   }
 
   /** The folded state, for offline storage. Read-only. */
@@ -307,11 +307,11 @@ export class Session {
     if (found !== undefined) {
       found.logged = true;
       if (found.adrift) this.#forget(found);
-    } else if (promptId !== undefined && this.#returned?.text === text && this.#returned.promptIds.includes(promptId)) {
+    } else if (promptId !== undefined && this.#returned?.promptId === promptId) {
       // It was received after all: a frozen bridge has resumed.
-      if (this.draft === text) {
+      if (this.draft === this.#returned.text) {
         this.draft = '';
-        this.attachments = [];
+        this.attachments.clear();
       }
       this.#returned = null;
       this.problem = null;
@@ -328,13 +328,13 @@ export class Session {
     if (lost.length === 0) return;
     this.#sent = this.#sent.filter((sent) => !sent.adrift);
     this.#putBack(lost);
-    this.#returned = { text: lost.map((sent) => sent.text).join('\n\n'), promptIds: lost.map((sent) => sent.promptId) };
+    this.#returned = lost.length === 1 ? (lost[0] ?? null) : null;
     this.problem =
       lost.length === 1 ? "Not sent; it's back in the composer." : "Not sent; they're back in the composer.";
   }
 
   #putBack(sent: readonly Sent[]): void {
-    this.attachments = [...sent.flatMap(({ attached }) => attached), ...this.attachments];
+    this.attachments.all = [...sent.flatMap(({ attached }) => attached), ...this.attachments.all];
     const texts = sent.map(({ text }) => text);
     this.draft = [...texts, ...(this.draft.trim() === '' ? [] : [this.draft])].join('\n\n');
   }
@@ -371,7 +371,7 @@ export class Session {
     });
     this.working = working;
     this.waitingSince = waitingSince;
-    this.pending = this.#sent.filter((sent) => !sent.logged).map(({ text }) => (text === '' ? '[image]' : text));
+    this.pending = this.#sent.filter((sent) => !sent.logged).map(({ text }) => (text === '' ? 'Attachments' : text));
     this.touchedAt = Date.now();
   }
 }

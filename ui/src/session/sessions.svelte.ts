@@ -14,7 +14,7 @@ import type {
 import type { Link } from '../connection/link.svelte';
 import { asSentence, sentence } from '../connection/errors.svelte';
 import { EXPLORER_MODE } from '../agents/agent-words';
-import { promptBlocks, type Attachment } from './attachments';
+import { promptBlocks, type Attachment } from './attachments.svelte';
 import type { Picture, ToolRow } from './rows';
 import type { Asked } from './fold';
 import { Session } from './session.svelte';
@@ -44,6 +44,8 @@ interface Keeper {
 
 /** The error code for an unknown session. */
 const NO_SESSION = -32002;
+/** The number of images of prompts that a session keeps; others are read again. */
+const KEPT_IMAGES = 20;
 /** The number of sessions whose logs stay in memory. */
 const KEPT = 8;
 
@@ -206,6 +208,10 @@ export class Sessions {
     if (known !== undefined) return known;
     const read = this.#link.request<ImageData>('_openagents/images/read', { sessionId: session.id, hash });
     session.images.set(hash, read);
+    for (const oldest of session.images.keys()) {
+      if (session.images.size <= KEPT_IMAGES) break;
+      session.images.delete(oldest);
+    }
     // It may be read again later.
     read.catch(() => session.images.delete(hash));
     return read;
@@ -301,7 +307,13 @@ export class Sessions {
   }
 
   /** Starts a session in a mode and with values of options, and sends a prompt. Resolves with false if that could not start; `problem` says why. */
-  ask(root: string, text: string, mode: string, options: Readonly<Record<string, string>>): Promise<boolean> {
+  ask(
+    root: string,
+    text: string,
+    mode: string,
+    options: Readonly<Record<string, string>>,
+    attached: readonly Attachment[] = [],
+  ): Promise<boolean> {
     const begin = async (): Promise<string> => {
       const { sessionId } = await this.#link.request<NewSessionResponse>('session/new', { cwd: root, mcpServers: [] });
       if (mode === EXPLORER_MODE) return sessionId;
@@ -317,8 +329,9 @@ export class Sessions {
       return sessionId;
     };
     return this.#start(root, mode, begin, (session, starting) => {
-      if (starting.stopped) session.draft = text;
-      else void this.prompt(session, text);
+      if (!starting.stopped) return void this.prompt(session, text, attached);
+      session.draft = text;
+      session.attachments.all = attached;
     });
   }
 

@@ -1,5 +1,6 @@
 import { EXPLORER_MODE } from '../agents/agent-words';
 import { browserStorage } from '../backend/storage';
+import { Attachments } from '../session/attachments.svelte';
 
 const KEY = 'openagents.mode';
 
@@ -9,6 +10,7 @@ export class Draft {
   path = $state<string | null>(null);
   /** Goals of an exploration, or the prompt for a model. */
   text = $state('');
+  readonly attachments = new Attachments();
   /** Values of options chosen for the next session, by the option's id. */
   options = $state.raw<Readonly<Record<string, string>>>({});
   /** The agent chosen last for new sessions. */

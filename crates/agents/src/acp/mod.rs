@@ -41,8 +41,8 @@ use live::{Live, Prompt};
 use openagents_core::{
     CancellationToken,
     agent::{
-        AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, EarlierSession, PromptOutcome,
-        SteerRequest, ToolServer, end_turn,
+        AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, EarlierKind, EarlierSession,
+        PromptOutcome, SteerRequest, ToolServer, end_turn,
     },
     model::{Activity, Availability},
     update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
@@ -77,6 +77,8 @@ struct Slot {
     live: Mutex<Option<Arc<Live>>>,
     /// The agent's id for the session.
     session: Mutex<Option<String>>,
+    /// Why the agent's session lacks the earlier conversation, until a prompt says so.
+    lost: Mutex<Option<String>>,
     /// The MCP servers with which the running agent was started.
     tools: Mutex<Vec<ToolServer>>,
     closed: AtomicBool,
@@ -125,16 +127,16 @@ impl AcpAgent {
             if cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
-            let (live, OpenedSession { session, lost, .. }) =
-                self.ready(&slot, request, &access, host, cancel)?;
+            let (live, session) = self.ready(&slot, request, &access, host, cancel)?;
             host.emit(AgentEvent::Activity(None));
-            let brief = lost.and_then(|why| self.brief(host, &why));
             if !request.images.is_empty() && !live.abilities().images {
                 let name = &self.config.name;
                 return Err(Stop::Failed(format!(
                     "{name} cannot see images, so nothing was sent. Send the prompt without them, or choose another agent."
                 )));
             }
+            let lost = slot.lost.lock().take();
+            let brief = lost.and_then(|why| self.brief(host, &why));
             let prompt = Prompt {
                 text: &request.text,
                 links: &request.links,
@@ -172,7 +174,7 @@ impl AcpAgent {
         access: &Access,
         host: &Arc<dyn AgentHost>,
         cancel: &CancellationToken,
-    ) -> Result<(Arc<Live>, OpenedSession), Stop> {
+    ) -> Result<(Arc<Live>, String), Stop> {
         let root = access.workspace.root();
         let known = slot.session.lock().clone();
         if let (Some(live), Some(session)) = (slot.live.lock().clone(), known.clone()) {
@@ -189,7 +191,7 @@ impl AcpAgent {
                 pause(cancel)?;
             }
             if !live.is_gone() {
-                return Ok((live, OpenedSession { session, lost: None, notes: Vec::new() }));
+                return Ok((live, session));
             }
         }
         let is_closed = || self.closed.load(Ordering::SeqCst) || slot.closed.load(Ordering::SeqCst);
@@ -220,17 +222,19 @@ impl AcpAgent {
             tools: &request.tools,
             environment: &command.environment,
         };
-        let known = known.map(|id| EarlierSession { id, is_branch: false });
+        let known = known.map(|id| EarlierSession { id, kind: EarlierKind::Own });
         let opened = opening.open(known.or_else(|| request.resume.clone()));
         let opened = opened.inspect_err(|_| {
             live.connection.stop(self.closed_reason());
             slot.live.lock().take();
         })?;
-        *slot.session.lock() = Some(opened.session.clone());
+        let OpenedSession { session, lost, notes } = opened;
+        *slot.session.lock() = Some(session.clone());
+        *slot.lost.lock() = lost;
         slot.tools.lock().clone_from(&request.tools);
-        opened.notes.iter().for_each(|text| note(host, text.clone()));
+        notes.into_iter().for_each(|text| note(host, text));
         live.open();
-        Ok((live, opened))
+        Ok((live, session))
     }
 
     /// Notes before the start that the agent will delete some of its own sessions.

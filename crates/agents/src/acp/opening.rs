@@ -16,7 +16,7 @@ use crate::{
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, EarlierSession, ToolServer},
+    agent::{AgentEvent, AgentHost, EarlierKind, EarlierSession, ToolServer},
     model::Activity,
     update::{AgentPart, OptionValue, SessionOption, in_setting_order},
 };
@@ -66,11 +66,16 @@ impl Opening<'_> {
             servers(self.tools, can, self.config.own_tools.as_ref(), self.environment, &self.live.root);
         let params = json!({"cwd": self.live.root, "mcpServers": params});
         match known {
-            Some(EarlierSession { id, is_branch: true }) => match self.fork(&id, params.clone())? {
-                Ok(session) => return Ok(OpenedSession { session, lost, notes }),
-                Err(why) => lost = Some(why),
-            },
-            Some(EarlierSession { id, is_branch: false }) => {
+            Some(EarlierSession { kind: EarlierKind::Passed, .. }) => {
+                lost = Some("the session that this one branched from went on".to_owned());
+            }
+            Some(EarlierSession { id, kind: EarlierKind::Branched }) => {
+                match self.fork(&id, params.clone())? {
+                    Ok(session) => return Ok(OpenedSession { session, lost, notes }),
+                    Err(why) => lost = Some(why),
+                }
+            }
+            Some(EarlierSession { id, kind: EarlierKind::Own }) => {
                 match self.reopen(&answer, &id, params.clone())? {
                     Ok(_) => {
                         self.set_options(&id)?;

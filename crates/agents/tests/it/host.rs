@@ -4,8 +4,8 @@ use openagents_agents::acp::{AcpAgent, AcpAgentConfig, AcpCommand, AcpTimeouts, 
 use openagents_core::{
     CancellationToken,
     agent::{
-        AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, EarlierSession,
-        PromptOutcome,
+        AccessLimits, AgentEvent, AgentHost, AgentProvider, AgentRequest, Conversation, EarlierKind,
+        EarlierSession, PromptOutcome,
     },
     approval::{ApprovalOutcome, ApprovalRequest, Approvals, OptionKind},
     model::Activity,
@@ -260,7 +260,7 @@ impl Scene {
 /// The agent's session from an earlier turn.
 #[expect(clippy::unnecessary_wraps, reason = "as a request has it")]
 pub(crate) fn earlier() -> Option<EarlierSession> {
-    Some(EarlierSession { id: "earlier".to_owned(), is_branch: false })
+    Some(EarlierSession { id: "earlier".to_owned(), kind: EarlierKind::Own })
 }
 
 /// Checks that every call of the turn is closed and that it has exactly one outcome.

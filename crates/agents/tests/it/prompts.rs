@@ -3,7 +3,7 @@
 use crate::host::{Host, Scene, Setup};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentProvider as _, AgentRequest, EarlierSession, ImageBytes, SteerRequest},
+    agent::{AgentProvider as _, AgentRequest, EarlierKind, EarlierSession, ImageBytes, SteerRequest},
     update::RunState,
 };
 use std::sync::Arc;
@@ -35,16 +35,22 @@ fn nothing_is_sent_to_an_agent_that_cannot_see_images() {
     let outcome = scene.turn(&with_images(&scene), &CancellationToken::new());
     assert_eq!(outcome.state, RunState::Failed);
     assert!(scene.shown().contains("Fake cannot see images, so nothing was sent."), "{}", scene.shown());
+    // The summary that its new session needs comes with the next prompt.
     assert_eq!(scene.prompt("[[session]]").text.rsplit(' ').next(), Some("1"));
 }
 
 #[test]
 fn branch_is_a_fork_of_the_agents_session_or_starts_with_a_summary() {
-    let branch = Some(EarlierSession { id: "earlier".to_owned(), is_branch: true });
-    for (environment, forks) in [
-        (&[("FAKE_AGENT_FORK", "1"), ("FAKE_AGENT_RESUME", "1")], true),
-        (&[("FAKE_AGENT_RESUME", "1"), ("FAKE_AGENT_LOAD", "1")], false),
+    let can = &[("FAKE_AGENT_FORK", "1"), ("FAKE_AGENT_RESUME", "1")];
+    let cannot = &[("FAKE_AGENT_RESUME", "1"), ("FAKE_AGENT_LOAD", "1")];
+    let passed = "the session that this one branched from went on";
+    for (environment, kind, why) in [
+        (can, EarlierKind::Branched, None),
+        (cannot, EarlierKind::Branched, Some("it cannot branch a session")),
+        (can, EarlierKind::Passed, Some(passed)),
     ] {
+        let forks = why.is_none();
+        let branch = Some(EarlierSession { id: "earlier".to_owned(), kind });
         let scene = scene(environment);
         *scene.host.brief.lock().unwrap() = Some("Earlier: fix it.\n\n".to_owned());
         let request = AgentRequest { resume: branch.clone(), ..scene.request("[[session]]") };
@@ -55,8 +61,8 @@ fn branch_is_a_fork_of_the_agents_session_or_starts_with_a_summary() {
         assert_eq!(remembered[0] == "fork-of-earlier", forks);
         // The session of the other branch is not touched.
         assert!(!outcome.text.starts_with("earlier "), "{}", outcome.text);
-        let note = "Fake starts a new session with a summary of this one: it cannot branch a session.";
-        assert_eq!(scene.shown().contains(note), !forks, "{}", scene.shown());
+        let note = why.map(|why| format!("Fake starts a new session with a summary of this one: {why}."));
+        assert!(note.is_none_or(|note| scene.shown().contains(&note)), "{}", scene.shown());
     }
 }
 

@@ -353,7 +353,7 @@ impl Methods {
     async fn prompt(&self, request: PromptRequest) -> Result<Answer, Fault> {
         let mut content = from_wire::prompt_content(&request.prompt);
         content.may_change_approval_mode = self.lease.pass.may(Scope::Approve);
-        let images = from_wire::images(request.prompt);
+        let images = from_wire::images(request.prompt)?;
         if content.text.is_empty() && images.is_empty() {
             return Err(Fault::invalid_params("The prompt is empty."));
         }

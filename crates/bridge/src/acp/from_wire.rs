@@ -8,7 +8,11 @@ use agent_client_protocol_schema::v1::{
     SessionConfigOptionValue, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use openagents_connection::fault::Fault;
-use openagents_core::{model::PromptOptions, text::fenced, update::OptionValue};
+use openagents_core::{
+    model::PromptOptions,
+    text::{fenced, prefix},
+    update::OptionValue,
+};
 use openagents_sessions::{OptionChange, Policy, PromptContent};
 use openagents_wire::{self as wire, METHODS, PromptParamsMeta, Scope};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -133,7 +137,7 @@ pub(super) fn option_change(
 ) -> Result<OptionChange, Fault> {
     let id = &*request.config_id.0;
     let (agent, option) = id.split_once('/').ok_or_else(|| {
-        let id = openagents_core::text::prefix(id, 100);
+        let id = prefix(id, 100);
         Fault::invalid_params(format!("There is no option {id}."))
     })?;
     let value = match &request.value {
@@ -146,13 +150,27 @@ pub(super) fn option_change(
     Ok(OptionChange { agent: agent.to_owned(), option: option.to_owned(), value, may_lower })
 }
 
-/// Returns the images of a prompt.
-pub(super) fn images(blocks: Vec<ContentBlock>) -> Vec<ImageContent> {
-    let image = |block| match block {
-        ContentBlock::Image(image) => Some(image),
-        _ => None,
-    };
-    blocks.into_iter().filter_map(image).collect()
+/// Returns the images of a prompt. What is neither text nor an image is refused: agents would not get it.
+pub(super) fn images(blocks: Vec<ContentBlock>) -> Result<Vec<ImageContent>, Fault> {
+    let mut images = Vec::new();
+    for block in blocks {
+        match block {
+            ContentBlock::Image(image) => images.push(image),
+            ContentBlock::Resource(resource) => {
+                if let EmbeddedResourceResource::BlobResourceContents(file) = resource.resource {
+                    let kind = file.mime_type.unwrap_or_default();
+                    if !kind.starts_with("image/") {
+                        let name = prefix(&file.uri, 200);
+                        return Err(Fault::invalid_params(format!("{name} is neither text nor an image.")));
+                    }
+                    images.push(ImageContent::new(file.blob, kind));
+                }
+            }
+            ContentBlock::Audio(_) => return Err(Fault::invalid_params("A prompt can't have audio.")),
+            _ => {}
+        }
+    }
+    Ok(images)
 }
 
 /// Reads a prompt. Links appear as URIs; attachments follow the text in code fences.
@@ -175,7 +193,9 @@ pub(crate) fn prompt_content(blocks: &[ContentBlock]) -> PromptContent {
     }
     let words = words.join("\n").trim().to_owned();
     let text = format!("{}{attached}", written.join("\n").trim()).trim().to_owned();
-    PromptContent { words: (words != text).then_some(words), ..PromptContent::from(text) }
+    // What is pasted without a word is what the user says.
+    let words = Some(words).filter(|words| !words.is_empty() && *words != text);
+    PromptContent { words, ..PromptContent::from(text) }
 }
 
 /// Returns the policy for a session that an admin creates. Other clients' sessions have the default.

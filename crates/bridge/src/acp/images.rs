@@ -3,9 +3,12 @@
 use agent_client_protocol_schema::v1::ImageContent;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use image::{
-    DynamicImage, ImageFormat, ImageReader, Limits, codecs::jpeg::JpegEncoder, imageops::FilterType,
+    DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits, Rgba, RgbaImage,
+    codecs::jpeg::JpegEncoder,
+    imageops::{FilterType, overlay},
 };
 use openagents_core::update::PromptImage;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use std::{fmt::Write as _, io::Cursor};
 
@@ -16,7 +19,9 @@ const TOTAL_BYTES: usize = 20 << 20;
 const SIDE: u32 = 2_000;
 const BYTES: usize = 5 << 20;
 /// An image that is larger when decoded is refused.
-const DECODED_BYTES: u64 = 512 << 20;
+const DECODED_BYTES: u64 = 256 << 20;
+/// Held while an image is decoded, which may take that much memory.
+static DECODING: Mutex<()> = Mutex::new(());
 const JPEG_QUALITY: u8 = 85;
 
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +32,7 @@ pub(super) enum ImageError {
     TooLarge,
     #[error("An image is not valid Base64.")]
     Base64,
-    #[error("An image is none of PNG, JPEG, GIF and WebP; convert it.")]
+    #[error("An image is not a PNG, JPEG, GIF or WebP file; convert it.")]
     Format,
     #[error("An image cannot be read: {0}.")]
     Broken(image::ImageError),
@@ -56,7 +61,11 @@ fn check_one(image: &ImageContent) -> Result<(PromptImage, Vec<u8>), ImageError>
     let mut limits = Limits::default();
     limits.max_alloc = Some(DECODED_BYTES);
     reader.limits(limits);
-    let decoded = reader.decode().map_err(ImageError::Broken)?;
+    let _decoding = DECODING.lock();
+    let mut decoder = reader.into_decoder().map_err(ImageError::Broken)?;
+    let orientation = decoder.orientation().map_err(ImageError::Broken)?;
+    let mut decoded = DynamicImage::from_decoder(decoder).map_err(ImageError::Broken)?;
+    decoded.apply_orientation(orientation);
     let is_small = decoded.width().max(decoded.height()) <= SIDE && bytes.len() <= BYTES;
     let (decoded, format, bytes) = match is_small {
         true => (decoded, format, bytes),
@@ -73,7 +82,11 @@ fn check_one(image: &ImageContent) -> Result<(PromptImage, Vec<u8>), ImageError>
 
 fn smaller(image: &DynamicImage) -> Result<(DynamicImage, ImageFormat, Vec<u8>), ImageError> {
     let side = image.width().max(image.height()).min(SIDE);
-    let image = DynamicImage::from(image.resize(side, side, FilterType::Triangle).into_rgb8());
+    let image = image.resize(side, side, FilterType::Triangle).into_rgba8();
+    // JPEG has no transparency, and most images are drawn for a light page.
+    let mut opaque = RgbaImage::from_pixel(image.width(), image.height(), Rgba([u8::MAX; 4]));
+    overlay(&mut opaque, &image, 0, 0);
+    let image = DynamicImage::from(DynamicImage::from(opaque).into_rgb8());
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY);
     image.write_with_encoder(encoder).map_err(ImageError::Broken)?;
@@ -117,6 +130,17 @@ mod tests {
     }
 
     #[test]
+    fn transparent_images_become_white() {
+        let clear = DynamicImage::from(RgbaImage::from_pixel(2_400, 10, Rgba([0, 0, 0, 0])));
+        let mut bytes = Cursor::new(Vec::new());
+        clear.write_to(&mut bytes, ImageFormat::Png).unwrap();
+        let sent = ImageContent::new(BASE64_STANDARD.encode(bytes.into_inner()), "image/png");
+        let (_, bytes) = check(&[sent]).unwrap().remove(0);
+        let shown = image::load_from_memory(&bytes).unwrap().into_rgb8();
+        assert!(shown.pixels().all(|pixel| pixel.0.iter().all(|value| *value > 250)));
+    }
+
+    #[test]
     fn broken_images_are_refused_with_the_reason() {
         let mut cut = encoded(40, 30, ImageFormat::Png);
         cut.data.truncate(80);
@@ -124,8 +148,8 @@ mod tests {
         for (data, expected) in [
             (cut.data, "An image cannot be read: "),
             ("no base64!".to_owned(), "An image is not valid Base64."),
-            (svg, "An image is none of "),
-            (String::new(), "An image is none of "),
+            (svg, "An image is not a PNG"),
+            (String::new(), "An image is not a PNG"),
         ] {
             let error = check(&[ImageContent::new(data, "image/png")]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");

@@ -40,10 +40,17 @@ fn property(field: &FormField) -> Value {
     let property = match &field.kind {
         FieldKind::Text { default } => with(json!({"type": "string"}), [("default", json!(default))]),
         FieldKind::Boolean { default } => json!({"type": "boolean", "default": default}),
-        FieldKind::Number { integer, minimum, maximum, default } => with(
-            json!({"type": if *integer { "integer" } else { "number" }}),
-            [("minimum", json!(minimum)), ("maximum", json!(maximum)), ("default", json!(default))],
-        ),
+        FieldKind::Number { integer, minimum, maximum, default } => {
+            // Editors read the bounds of integers as integers.
+            let number = |number: &Option<f64>| match number {
+                Some(number) if *integer => json!(*number as i64),
+                number => json!(number),
+            };
+            with(
+                json!({"type": if *integer { "integer" } else { "number" }}),
+                [("minimum", number(minimum)), ("maximum", number(maximum)), ("default", number(default))],
+            )
+        }
         FieldKind::Choice { choices: offered, default } => {
             with(json!({"type": "string", "oneOf": choices(offered)}), [("default", json!(default))])
         }
@@ -105,7 +112,7 @@ mod tests {
                     "default": "SQLite", "title": "Database", "description": "Which one?"},
                 "parts": {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}]}, "default": [],
                     "title": "Parts"},
-                "port": {"type": "integer", "minimum": 1.0, "title": "Port"},
+                "port": {"type": "integer", "minimum": 1, "title": "Port"},
                 "note": {"type": "string", "title": "Note"},
                 "tls": {"type": "boolean", "default": true, "title": "TLS"},
             },

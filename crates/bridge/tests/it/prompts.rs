@@ -15,7 +15,7 @@ const PNG: &str =
 /// An agent that says how many images it got, and its session.
 fn looks() -> Arc<ScriptedAgent> {
     ScriptedAgent::new(CODEX, |request, host, _| {
-        let branch = request.resume.as_ref().map(|earlier| format!("{} {}", earlier.id, earlier.is_branch));
+        let branch = request.resume.as_ref().map(|earlier| format!("{} {:?}", earlier.id, earlier.kind));
         host.remember("their-own-id");
         let images: Vec<_> = request.images.iter().map(|image| format!("{image:?}")).collect();
         agents::end(host, &format!("{} {images:?} {branch:?}", request.text));
@@ -55,7 +55,7 @@ async fn images_are_kept_beside_the_log_and_reach_the_agent() {
     let (code, message) = client.error("session/prompt", with_image(&session, "AAAA")).await;
     assert_eq!(
         (code, message.as_str()),
-        (-32602, "An image is none of PNG, JPEG, GIF and WebP; convert it.")
+        (-32602, "An image is not a PNG, JPEG, GIF or WebP file; convert it.")
     );
     // They go with the session.
     client.request("session/delete", json!({"sessionId": session})).await;
@@ -89,7 +89,7 @@ async fn branch_has_the_log_and_goes_on_by_itself() {
     assert_ne!(branch, session);
     client.notes.clear();
     client.request("_openagents/attach", json!({"sessionId": branch, "since": 0})).await;
-    for expected in ["and on [] Some(\"their-own-id true\")", "and on [] Some(\"their-own-id false\")"] {
+    for expected in ["and on [] Some(\"their-own-id Branched\")", "and on [] Some(\"their-own-id Own\")"] {
         client.request("session/prompt", prompt(&branch, "and on")).await;
         let rows: Vec<_> = client.notes.iter().map(|frame| frame["params"].clone()).collect();
         let last = shown(&rows).pop().unwrap();
@@ -108,7 +108,7 @@ async fn branch_has_the_log_and_goes_on_by_itself() {
     client.request("session/prompt", prompt(&session, "here")).await;
     let rows: Vec<_> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     let last = shown(&rows).pop().unwrap();
-    assert_eq!(last, "agent_message_chunk: here [] Some(\"their-own-id false\")");
+    assert_eq!(last, "agent_message_chunk: here [] Some(\"their-own-id Own\")");
     test.bridge.shutdown().await;
 }
 

@@ -98,12 +98,15 @@ impl Conversation {
             }
             SessionUpdate::UserMessage(mark) if mark.is_mark() => {
                 let steered = self.waiting.iter().position(|prompt| prompt.id == mark.message_id);
-                if let (Some(prompt), Some(turn)) =
-                    (steered.and_then(|at| self.waiting.remove(at)), self.turns.back_mut())
+                let Some(steered) = steered.and_then(|at| self.waiting.remove(at)) else { return };
+                // A turn without output so far is still a waiting prompt.
+                if (self.turns.is_empty() || self.over)
+                    && let Some(prompt) = self.waiting.front_mut()
                 {
-                    turn.prompt.push_str("\n\n");
-                    turn.prompt.push_str(&prompt.text);
-                    turn.chars += prompt.text.chars().count() + 2;
+                    prompt.text.push_str(&format!("\n\n{}", steered.text));
+                } else if let Some(turn) = self.turns.back_mut() {
+                    turn.prompt.push_str(&format!("\n\n{}", steered.text));
+                    turn.chars += steered.text.chars().count() + 2;
                 }
             }
             SessionUpdate::UserMessage(message) => {

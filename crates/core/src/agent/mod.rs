@@ -22,7 +22,7 @@ pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
 pub use login::{LOGIN_COLUMNS, LOGIN_ROWS, LoginScreen, LoginTerminal};
 pub use provider::{
-    AccessLimits, AgentHost, AgentProvider, AgentRequest, EarlierSession, ImageBytes, SteerRequest,
-    lowering_command,
+    AccessLimits, AgentHost, AgentProvider, AgentRequest, EarlierKind, EarlierSession, ImageBytes,
+    SteerRequest, lowering_command,
 };
 pub use tools::{ToolServer, ToolServerKind};

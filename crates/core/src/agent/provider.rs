@@ -119,8 +119,18 @@ pub struct AgentRequest {
 pub struct EarlierSession {
     /// The agent's id for it.
     pub id: String,
-    /// It belongs to the session that this one branched from, and must not change.
-    pub is_branch: bool,
+    pub kind: EarlierKind,
+}
+
+/// Whose an agent's earlier session is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EarlierKind {
+    /// Of this session, which goes on in it.
+    Own,
+    /// Of the session that this one branched from. It must not change.
+    Branched,
+    /// The same, but that session went on since: it has more than this one.
+    Passed,
 }
 
 /// An image as agents get it.

@@ -1,7 +1,7 @@
 //! The question of whether to trust a workspace.
 
 use super::found::{AgentFile, AgentFiles, Risk};
-use crate::visible::on_one_line;
+use crate::{update::PromptImage, visible::on_one_line};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use ts_rs::TS;
@@ -48,6 +48,10 @@ pub struct TrustQuestion {
     /// The waiting prompt, which is sent again if the program ends before the answer; absent if it is long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// The images of that prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[ts(optional, as = "Option<Vec<PromptImage>>")]
+    pub images: Vec<PromptImage>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -131,6 +135,7 @@ mod tests {
             decides_what_it_asks,
             deletes,
             brings: AgentFiles { files: Vec::new(), complete: true },
+            images: Vec::new(),
             prompt: None,
         };
         assert_eq!(question(false, 0).lines().len(), 2);
@@ -152,6 +157,7 @@ mod tests {
             decides_what_it_asks: true,
             deletes: 12,
             brings: AgentFiles { files: Vec::new(), complete: true },
+            images: Vec::new(),
             prompt: None,
         };
         let lines = question.lines();

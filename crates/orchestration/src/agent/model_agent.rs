@@ -68,7 +68,6 @@ impl AgentProvider for ModelAgent {
         agent.prompt(&turn, cancel, &|event| host.emit(event))
     }
 
-    /// Does nothing: no process is kept running.
     /// It has none.
     fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
         Ok(None)
@@ -81,6 +80,7 @@ impl AgentProvider for ModelAgent {
     /// It asks before each.
     fn ask_before_edits(&self, _: &str) {}
 
+    /// Does nothing: no process is kept running.
     fn close(&self, _session_id: &str) {}
 }
 

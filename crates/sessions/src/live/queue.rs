@@ -35,8 +35,6 @@ pub struct QueueState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slot {
     cancels: u64,
-    /// Before the waiting turns.
-    is_first: bool,
 }
 
 #[derive(Debug)]
@@ -82,18 +80,23 @@ impl Queue {
     pub(crate) fn take_first(&mut self, id: &str, wanted: impl Fn(&Turn) -> bool) -> Option<(Turn, Slot)> {
         let first = self.waiting.pop_front_if(|turn| turn.queued.id == id && wanted(turn))?;
         self.changes += 1;
-        Some((first, Slot { cancels: self.cancels, is_first: true }))
+        Some((first, Slot { cancels: self.cancels }))
     }
 
-    /// Has the end of the running turn reported for a prompt that was given to it; returns the asker if none runs.
-    pub(crate) fn steered(&mut self, asker: Asker) -> Option<Asker> {
-        match self.is_running() {
+    /// Puts a turn back that was taken out, unless it was cancelled meanwhile.
+    pub(crate) fn put_back(&mut self, turn: Turn, slot: Slot) {
+        match self.cancels == slot.cancels {
             true => {
-                self.steered.push(asker);
-                None
+                self.changes += 1;
+                self.waiting.push_front(turn);
             }
-            false => Some(asker),
+            false => self.dropped.push(turn),
         }
+    }
+
+    /// Has the end of the running turn reported for a prompt that was given to it.
+    pub(crate) fn add_steered(&mut self, asker: Asker) {
+        self.steered.push(asker);
     }
 
     pub(crate) fn take_steered(&mut self) -> Vec<Asker> {
@@ -107,7 +110,7 @@ impl Queue {
                 "{WAITING} prompts are waiting already; cancel or wait."
             )));
         }
-        Ok(Slot { cancels: self.cancels, is_first: false })
+        Ok(Slot { cancels: self.cancels })
     }
 
     /// Queues a turn, or returns it if none is running: the caller then runs it, and the next ones until
@@ -119,10 +122,7 @@ impl Queue {
                 true => self.dropped.push(turn),
                 false => {
                     self.changes += 1;
-                    match slot.is_first {
-                        true => self.waiting.push_front(turn),
-                        false => self.waiting.push_back(turn),
-                    }
+                    self.waiting.push_back(turn);
                 }
             }
             return None;
@@ -248,7 +248,7 @@ mod tests {
             if cancels {
                 queue.cancel();
             }
-            assert!(queue.enqueue(taken, slot, &stopping).is_none());
+            queue.put_back(taken, slot);
             let waiting: Vec<_> = queue.state().queued.into_iter().map(|turn| turn.id).collect();
             assert_eq!(waiting, if cancels { &[] } else { &ids[1..] });
         }
@@ -256,11 +256,8 @@ mod tests {
 
     #[test]
     fn end_of_the_turn_is_for_those_whose_prompts_it_got() {
-        let (mut queue, stopping) = (Queue::default(), CancellationToken::new());
-        assert!(queue.steered(Asker::new().0).is_some(), "nothing runs");
-        let slot = queue.admit().unwrap();
-        queue.enqueue(turn(), slot, &stopping);
-        assert!(queue.steered(Asker::new().0).is_none());
+        let mut queue = Queue::default();
+        queue.add_steered(Asker::new().0);
         assert_eq!((queue.take_steered().len(), queue.take_steered().len()), (1, 0));
     }
 

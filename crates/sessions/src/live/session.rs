@@ -52,6 +52,8 @@ pub struct Session {
     state: Mutex<SessionState>,
     /// Held from storing a prompt until it is queued, so that the log has the order of the queue.
     pub(crate) submitting: tokio::sync::Mutex<()>,
+    /// Held while a waiting prompt is given to the running turn, which does not end before.
+    pub(crate) steering: tokio::sync::Mutex<()>,
     /// Held while a mode is set and its update is queued, so that the log ends with the current mode.
     setting_mode: Mutex<()>,
     /// Held while the marks are changed in the store and in the state, so that the last change wins.
@@ -135,6 +137,7 @@ impl Session {
             changes,
             state: Mutex::new(state),
             submitting: Default::default(),
+            steering: Default::default(),
             setting_mode: Mutex::default(),
             marking: Mutex::default(),
             agent_states: Mutex::default(),

@@ -133,14 +133,11 @@ impl Session {
         taken
     }
 
-    /// Puts a turn back that was taken out, or returns it if the caller has to run it now.
-    pub(crate) fn put_back(&self, turn: Turn, slot: Slot, stopping: &CancellationToken) -> Option<Next> {
+    /// Puts a turn back that was taken out.
+    pub(crate) fn put_back(&self, turn: Turn, slot: Slot) {
         let mut state = self.lock();
-        let next = state.queue.enqueue(turn, slot, stopping);
+        state.queue.put_back(turn, slot);
         state.watchers.wake();
-        drop(state);
-        self.update_list();
-        next
     }
 
     /// Records that a prompt was given to the running turn. Its sender hears when that turn ends. Blocks.
@@ -148,16 +145,7 @@ impl Session {
         let steered =
             UserMessage { message_id: Some(turn.queued.id), steered: true, ..UserMessage::default() };
         self.append(vec![SessionUpdate::UserMessage(steered)]);
-        let ended = self.lock().queue.steered(turn.asker);
-        if let Some(asker) = ended {
-            self.settle();
-            asker.notify(TurnEnd {
-                state: RunState::Complete,
-                cut_off: false,
-                seq: self.head().seq,
-                failure: None,
-            });
-        }
+        self.lock().queue.add_steered(turn.asker);
     }
 
     /// Returns those who wait for the end of the running turn because their prompt was given to it.

@@ -1,8 +1,12 @@
 //! Branches: a new session with the log of another.
 
 use super::{error::StoreError, handle::Store, writer};
-use openagents_core::agent::EarlierSession;
+use openagents_core::agent::{EarlierKind, EarlierSession};
 use rusqlite::{OptionalExtension as _, params, params_from_iter};
+
+/// The kinds of an agent's earlier session: [`EarlierKind`].
+const OWN: i64 = 0;
+const BRANCHED: i64 = 1;
 
 /// What a branch has of the session that it comes from. Approvals stay with that one: they are its rules and questions.
 const COPIED: [&str; 5] = [
@@ -12,7 +16,7 @@ const COPIED: [&str; 5] = [
      SELECT ?2, hash, mime_type, bytes FROM images WHERE session_id = ?1",
     "INSERT INTO session_choices (session_id, agent_id, choices_json)
      SELECT ?2, agent_id, choices_json FROM session_choices WHERE session_id = ?1",
-    "INSERT INTO agent_sessions (session_id, agent_id, agent_session_id, is_branch)
+    "INSERT INTO agent_sessions (session_id, agent_id, agent_session_id, kind)
      SELECT ?2, agent_id, agent_session_id, 1 FROM agent_sessions WHERE session_id = ?1",
     "UPDATE sessions SET (title, last_seq, policy_json, limits_json) =
      (SELECT title, last_seq, policy_json, limits_json FROM sessions WHERE id = ?1) WHERE id = ?2",
@@ -45,6 +49,15 @@ impl Store {
         })
     }
 
+    /// Marks the branches of an agent's session, which is about to go on, as passed. Blocks.
+    pub(crate) fn pass_branches(&self, agent_id: &str, agent_session_id: &str) -> Result<(), StoreError> {
+        let row = [agent_id, agent_session_id].map(str::to_owned);
+        self.write(move |transaction, _| {
+            let sql = "UPDATE agent_sessions SET kind = 2 WHERE kind = 1 AND agent_id = ?1 AND agent_session_id = ?2";
+            transaction.prepare_cached(sql)?.execute(params_from_iter(&row)).map(drop)
+        })
+    }
+
     /// Returns the agent's session that belongs to a session, or to the one that it branched from. Blocks.
     pub fn agent_session(
         &self,
@@ -54,11 +67,16 @@ impl Store {
         self.query(|connection| {
             connection
                 .prepare_cached(
-                    "SELECT agent_session_id, is_branch FROM agent_sessions
+                    "SELECT agent_session_id, kind FROM agent_sessions
                      WHERE session_id = ?1 AND agent_id = ?2",
                 )?
                 .query_row([session_id, agent_id], |row| {
-                    Ok(EarlierSession { id: row.get(0)?, is_branch: row.get(1)? })
+                    let kind = match row.get(1)? {
+                        OWN => EarlierKind::Own,
+                        BRANCHED => EarlierKind::Branched,
+                        _ => EarlierKind::Passed,
+                    };
+                    Ok(EarlierSession { id: row.get(0)?, kind })
                 })
                 .optional()
         })

@@ -183,7 +183,7 @@ const IMAGES_AND_BRANCHES: &str = "
         bytes BLOB NOT NULL,
         PRIMARY KEY (session_id, hash)
     ) STRICT;
-    ALTER TABLE agent_sessions ADD COLUMN is_branch INTEGER NOT NULL DEFAULT 0;";
+    ALTER TABLE agent_sessions ADD COLUMN kind INTEGER NOT NULL DEFAULT 0;";
 
 /// Options of agents, and the values chosen for them: in a session, and last in a workspace (or anywhere, if `cwd` is
 /// empty).

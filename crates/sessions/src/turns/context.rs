@@ -224,5 +224,7 @@ fn options(offered: &[Candidate]) -> Vec<ApprovalOption> {
 pub(crate) fn card_prompt(asked: &Asked) -> Option<PromptContent> {
     let question = asked.approval.raw_input.as_ref().filter(|_| asked.agent_id == DEFAULT_MODE)?;
     let text = |name: &str| question.get(name).and_then(Value::as_str).map(str::to_owned);
-    Some(PromptContent { words: text("words"), ..PromptContent::from(text("prompt")?) })
+    let images = question.get("images").and_then(|images| serde_json::from_value(images.clone()).ok());
+    let images = images.unwrap_or_default();
+    Some(PromptContent { words: text("words"), images, ..PromptContent::from(text("prompt")?) })
 }

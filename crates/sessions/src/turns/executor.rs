@@ -12,8 +12,8 @@ use crate::{
     blocking::run_blocking,
     error::SessionError,
     live::{
-        Asker, Card, Choice, Delegation, Next, Prompt, PromptContent, Reply, Sender, Session, Ticket, Turn,
-        TurnEnd, TurnRequest, Work,
+        Asker, Card, Choice, Delegation, Next, Prompt, PromptContent, Reply, Sender, Session, Slot, Ticket,
+        Turn, TurnEnd, TurnRequest, Work,
     },
     modes::{self, DEFAULT_MODE, Mode},
     registry::SessionRegistry,
@@ -141,45 +141,57 @@ impl TurnExecutor {
     /// Sends the first waiting prompt now: gives it to the running turn if the agent can take it there, and otherwise
     /// stops the turn. The others keep waiting.
     pub async fn send_now(self: &Arc<Self>, session: &Arc<Session>, id: &str) -> Result<(), SessionError> {
-        let agent_of = |turn: &Turn| match &turn.work {
-            Ok(Work::Prompt(prompt)) if prompt.options.model.is_none() => self.runner.agent(&prompt.provider),
-            _ => None,
-        };
-        let Some((turn, slot)) = session.take_first(id, |turn| agent_of(turn).is_some()) else {
-            return session.stop_for(id);
-        };
-        let agent = agent_of(&turn);
         let (this, session, id) = (self.clone(), session.clone(), id.to_owned());
         // A task of its own: the prompt must not be lost if the caller goes.
         let (sender, sent) = tokio::sync::oneshot::channel();
         self.track(async move {
-            let (turns, steered) = (this.context(), session.clone());
-            let give = move || {
-                let Ok(Work::Prompt(prompt)) = &turn.work else { return Some(turn) };
-                if !agent.is_some_and(|agent| steer(&turns, &steered, agent.as_ref(), &prompt.content)) {
-                    return Some(turn);
-                }
-                steered.record_steered(turn);
-                None
-            };
-            let result = match run_blocking(give).await.flatten() {
-                None => Ok(()),
-                Some(turn) => match session.put_back(turn, slot, this.sessions.stopping()) {
-                    Some(first) => {
-                        this.tracker.spawn(this.clone().run(session, first));
-                        Ok(())
-                    }
-                    None => session.stop_for(&id),
-                },
+            let _steering = session.steering.lock().await;
+            let is_taken = match session.take_first(&id, |turn| this.steered_agent(turn).is_some()) {
+                Some((turn, slot)) => this.steer(&session, turn, slot).await,
+                None => false,
             };
             // The caller may be gone.
-            let _ = sender.send(result);
+            let _ = sender.send(if is_taken { Ok(()) } else { session.stop_for(&id) });
         });
         sent.await.unwrap_or_else(|_| Err(SessionError::internal("the prompt could not be sent")))
     }
 
+    /// Returns the agent of a turn that is nothing but a prompt for it.
+    fn steered_agent(&self, turn: &Turn) -> Option<Arc<dyn AgentProvider>> {
+        match &turn.work {
+            Ok(Work::Prompt(prompt)) if prompt.options.model.is_none() => self.runner.agent(&prompt.provider),
+            _ => None,
+        }
+    }
+
+    /// Gives a prompt to the running turn, or puts it back. Returns whether the agent took it.
+    async fn steer(self: &Arc<Self>, session: &Arc<Session>, turn: Turn, slot: Slot) -> bool {
+        let (this, session) = (self.clone(), session.clone());
+        let give = move || {
+            let (turns, agent) = (this.context(), this.steered_agent(&turn));
+            let request = match &turn.work {
+                Ok(Work::Prompt(prompt)) => steer_request(&turns, &session, &prompt.content),
+                _ => None,
+            };
+            let is_taken = agent.zip(request).is_some_and(|(agent, request)| agent.steer(&request));
+            match is_taken {
+                true => session.record_steered(turn),
+                false => session.put_back(turn, slot),
+            }
+            is_taken
+        };
+        run_blocking(give).await.unwrap_or_default()
+    }
+
     /// Creates a session that has the log of another and goes on from there.
     pub async fn branch(&self, session: &Arc<Session>) -> Result<Arc<Session>, SessionError> {
+        if session.parent().is_some() {
+            return Err(SessionError::invalid(
+                "This is a delegate's session; branch the one that started it.",
+            ));
+        }
+        // No turn begins meanwhile.
+        let _submitting = session.submitting.lock().await;
         if session.head().running {
             return Err(SessionError::busy("A turn runs in this session; stop it or wait, then branch."));
         }
@@ -233,6 +245,8 @@ impl TurnExecutor {
             let ended = match work {
                 Next::Run(turn, token) => {
                     let ended = self.run_turn(&session, turn, token).await;
+                    // A prompt that is being given to this turn is taken, or is next.
+                    let _steering = session.steering.lock().await;
                     let steered = session.take_steered();
                     ended.map(|(asker, end)| with_end(asker, steered, &end)).unwrap_or_default()
                 }
@@ -455,26 +469,19 @@ fn with_end(asker: Asker, steered: Vec<Asker>, end: &TurnEnd) -> Vec<Ended> {
     steered.into_iter().chain([asker]).map(|asker| (asker, end.clone())).collect()
 }
 
-/// Gives a prompt to the running turn of an agent. Returns whether the agent took it. Blocks.
-fn steer(
-    turns: &TurnContext,
-    session: &Arc<Session>,
-    agent: &dyn AgentProvider,
-    content: &PromptContent,
-) -> bool {
-    // Whether that may be sent is checked when a turn begins.
+/// Returns a prompt for an agent at work; `None` if it has to begin a turn, where it is checked. Blocks.
+fn steer_request(turns: &TurnContext, session: &Session, content: &PromptContent) -> Option<SteerRequest> {
     if lowering_command(&content.text).is_some() {
-        return false;
+        return None;
     }
-    let images = turns.store().images_of(session.id(), &content.images).unwrap_or_else(|error| {
-        tracing::warn!(%error, "could not read the images of a prompt");
-        Vec::new()
-    });
-    agent.steer(&SteerRequest {
+    let images = turns.store().images_of(session.id(), &content.images);
+    Some(SteerRequest {
         session_id: session.id().to_string(),
         text: content.text.clone(),
         links: mentions::named_files(session.cwd(), content.words()),
-        images,
+        images: images
+            .inspect_err(|error| tracing::warn!(%error, "could not read the images of a prompt"))
+            .ok()?,
     })
 }
 
@@ -511,8 +518,12 @@ pub(crate) fn route_prompt(turns: &TurnContext, choice: Choice, session: &Arc<Se
         tracing::warn!(%error, "could not store a routing decision");
     }
     let root = exploration.root;
+    // Only an agent can see images.
+    let needs_agent = !content.images.is_empty();
     match (decision.inline, decision.target.mode()) {
-        (Some(Inline::Card), _) if shows_cards => Work::Card(Box::new(Card { content, root, decision })),
+        (Some(inline), _) if shows_cards && (needs_agent || inline == Inline::Card) => {
+            Work::Card(Box::new(Card { content, root, decision }))
+        }
         (None, Some(provider)) => {
             let content = without_mention(&content, prompt);
             Work::Prompt(Prompt { provider, root, content, options })

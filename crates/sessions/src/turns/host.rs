@@ -8,7 +8,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentEvent, AgentHost, CANCELLED, EarlierSession, PromptOutcome, brief},
+    agent::{AgentEvent, AgentHost, CANCELLED, EarlierKind, EarlierSession, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{
         AgentPart, AgentState, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
@@ -49,6 +49,11 @@ impl Host {
             tracing::warn!(%error, "could not read the agent's session id; the agent starts a new session");
             None
         });
+        if let Some(EarlierSession { id, kind: EarlierKind::Own }) = &agent_session
+            && let Err(error) = turns.store().pass_branches(agent_id, id)
+        {
+            tracing::warn!(%error, "could not mark the branches of a session");
+        }
         Arc::new(Self {
             agent_session,
             sessions: turns.sessions.clone(),

@@ -256,6 +256,9 @@ pub(crate) fn run_card(
     if let Some(words) = &card.content.words {
         question["words"] = json!(words);
     }
+    if !card.content.images.is_empty() {
+        question["images"] = json!(card.content.images);
+    }
     let chosen = ask_for_agent(turns, session, &call_id, (question, DEFAULT_MODE), &offered, cancel);
     let end = |status| {
         emit(AgentEvent::Update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&call_id, status))));

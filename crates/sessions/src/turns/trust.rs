@@ -64,6 +64,7 @@ pub(crate) fn gate(
                 again,
                 brings,
                 prompt: Some(prompt.content.text.clone()).filter(|text| text.len() <= KEPT_PROMPT),
+                images: prompt.content.images.clone(),
             };
             ask(turns, session, agent.id(), &question, cancel)?;
             has_asked = true;
@@ -179,6 +180,8 @@ fn question(approval: &Approval) -> Option<TrustQuestion> {
 
 /// Returns the prompt that waits for the answer to a question about trust. `Some(None)` if it was not kept.
 pub(super) fn waiting_prompt(approval: &Approval) -> Option<Option<PromptContent>> {
-    (approval.subject == ApprovalSubject::Trust)
-        .then(|| question(approval).and_then(|question| question.prompt).map(PromptContent::from))
+    (approval.subject == ApprovalSubject::Trust).then(|| {
+        let TrustQuestion { prompt, images, .. } = question(approval)?;
+        Some(PromptContent { images, ..PromptContent::from(prompt?) })
+    })
 }

@@ -1,5 +1,5 @@
 use super::*;
-use openagents_core::agent::EarlierSession;
+use openagents_core::agent::{EarlierKind, EarlierSession};
 
 #[test]
 fn version_10_database_keeps_its_data() {
@@ -15,7 +15,7 @@ fn version_10_database_keeps_its_data() {
         assert_eq!((row.title.as_deref(), row.mode.as_str(), row.last_seq), (Some("Fix it"), "codex", 4));
         assert_eq!(numbers(&store, "s"), [1, 2, 3, 4]);
         assert!(store.left_open().contains("s"));
-        let earlier = EarlierSession { id: "c1".to_owned(), is_branch: false };
+        let earlier = EarlierSession { id: "c1".to_owned(), kind: EarlierKind::Own };
         assert_eq!(store.agent_session("s", "codex").unwrap(), Some(earlier));
         assert_eq!(store.transcript_labels().unwrap().len(), 1);
         let kept = "SELECT (SELECT value_json FROM settings) || (SELECT name FROM devices)";
@@ -50,7 +50,7 @@ fn open_upgrades_versions_11_to_14_in_place() {
         session(&store, "s");
         drop(store);
         let old = Connection::open(home.path().join(DATABASE_FILE)).unwrap();
-        let added = "DROP TABLE images; ALTER TABLE agent_sessions DROP COLUMN is_branch;";
+        let added = "DROP TABLE images; ALTER TABLE agent_sessions DROP COLUMN kind;";
         old.execute_batch(added).unwrap();
         if version < 14 {
             old.execute_batch("ALTER TABLE sessions DROP COLUMN is_named").unwrap();
