@@ -1,8 +1,9 @@
 //! Prompts with images, prompts that a running turn gets, and sessions that branch.
 
 use crate::support::{
+    TestBridge,
     agents::{self, ScriptedAgent, ours_client, session_in},
-    prompt, shown,
+    echo, prompt, shown,
 };
 use openagents_core::{agent_ids::CODEX, update::*};
 use serde_json::{Value, json};
@@ -64,16 +65,28 @@ async fn images_are_kept_beside_the_log_and_reach_the_agent() {
 }
 
 #[tokio::test]
-async fn openagents_says_that_it_sees_no_images() {
+async fn prompt_with_image_asks_for_an_agent_that_can_see_it() {
     let (test, _) = agents::test_bridge(vec![looks()]).await;
     let mut client = ours_client(&test, "Window").await;
+    let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
+    let id = client.ask("session/prompt", with_image(&session, PNG)).await;
+    let card = agents::asked(&mut client).await;
+    let answer =
+        json!({"sessionId": session, "approvalId": card["id"], "optionId": card["options"][0]["id"]});
+    client.request("_openagents/approvals/answer", answer).await;
+    assert_eq!(client.answer(id).await["result"]["_meta"]["openagents"]["state"], "complete");
+    let rows: Vec<_> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
+    assert!(shown(&rows).iter().any(|row| row.contains("image/png, 70 bytes")), "{:?}", shown(&rows));
+    test.bridge.shutdown().await;
+    // Without agents there is nothing to choose from.
+    let test = TestBridge::new(echo).await;
+    let mut client = test.acp().await;
     let session = client.request("session/new", json!({"cwd": test.workspace})).await["sessionId"].clone();
     let end = client.request("session/prompt", with_image(&session, PNG)).await;
     assert_eq!(end["_meta"]["openagents"]["state"], "failed");
     let rows: Vec<_> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     let last = shown(&rows).pop().unwrap();
     assert!(last.contains("OpenAgents cannot see images. Choose an agent"), "{last}");
-    test.bridge.shutdown().await;
 }
 
 #[tokio::test]
@@ -103,12 +116,19 @@ async fn branch_has_the_log_and_goes_on_by_itself() {
     let titles: Vec<_> =
         list["sessions"].as_array().unwrap().iter().map(|row| row["title"].clone()).collect();
     assert_eq!(titles, ["Like this (branch)", "Like this"]);
-    // The first session goes on as before.
+    // The first session goes on as before; a branch that was made before that does not get what follows there.
+    let fork = json!({"sessionId": session, "cwd": "", "mcpServers": []});
+    let late = client.request("session/fork", fork).await["sessionId"].clone();
     client.notes.clear();
     client.request("session/prompt", prompt(&session, "here")).await;
     let rows: Vec<_> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
     let last = shown(&rows).pop().unwrap();
     assert_eq!(last, "agent_message_chunk: here [] Some(\"their-own-id Own\")");
+    client.request("_openagents/attach", json!({"sessionId": late, "since": 0})).await;
+    client.request("session/prompt", prompt(&late, "late")).await;
+    let rows: Vec<_> = client.notes.drain(..).map(|frame| frame["params"].clone()).collect();
+    let last = shown(&rows).pop().unwrap();
+    assert_eq!(last, "agent_message_chunk: late [] Some(\"their-own-id Passed\")");
     test.bridge.shutdown().await;
 }
 
