@@ -2,8 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Tab } from './browser.mjs';
 import { Played } from './played.mjs';
 import { browser, server } from './stage.mjs';
+
+/** A red pixel. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
 
 const COMMANDS = [
   { name: 'init', description: 'Writes a guide to this project' },
@@ -169,7 +173,8 @@ test('images and long pastes go with the prompt, and can be removed and edited',
   // A short paste goes into the field, as does text that comes with a picture of itself.
   await paste([{ text: 'short' }, { width: 4, height: 4, type: 'image/png' }]);
   await paste([{ type: 'application/pdf' }]);
-  await page.getByText("plan.pdf can't be read as a PNG, JPEG, GIF or WebP image.").waitFor();
+  const hint = page.locator('#composer-hint');
+  await hint.getByText("plan.pdf can't be read as a PNG, JPEG, GIF or WebP image.").waitFor();
   assert.equal(await attached.count(), 3);
   await page.getByRole('button', { name: 'Remove shot-40.png' }).click();
   await page.getByRole('button', { name: 'Pasted 60 lines', exact: true }).click();
@@ -202,7 +207,7 @@ test('images of a prompt are shown, a refused prompt gives them back, and blind 
   const png = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
   played.answers['_openagents/images/read'] = ({ hash }) => {
     if (hash === 'gone') throw new Error('There is no such image in this session.');
-    return { mimeType: 'image/png', data: png };
+    return { mimeType: 'image/png', data: PNG };
   };
   const said = (text, messageId, hash) => ({
     sessionUpdate: 'user_message_chunk',
@@ -228,15 +233,44 @@ test('images of a prompt are shown, a refused prompt gives them back, and blind 
   };
   const chosen = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Attach images' }).click();
-  await (await chosen).setFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: Buffer.from(png, 'base64') });
+  await (await chosen).setFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: Buffer.from(PNG, 'base64') });
   const thumbnail = page.getByRole('img', { name: 'pixel.png' });
   await thumbnail.waitFor();
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByText('The images of a prompt may have').waitFor();
   await thumbnail.waitFor();
   played.update({ sessionUpdate: 'current_mode_update', currentModeId: 'gptoss_20b' });
-  await page.getByText("The local model can't see images. Choose an agent.").waitFor();
+  await page.locator('#composer-hint').getByText("The local model can't see images. Choose an agent.").waitFor();
   assert.ok(await page.getByRole('button', { name: 'Send' }).isDisabled());
+  await tab.close();
+});
+
+test('the first prompt takes images too, once an agent is chosen', async () => {
+  const tab = await Tab.open(browser);
+  const { page } = tab;
+  const played = await Played.on(page);
+  played.answers['session/prompt'] = () => ({ stopReason: 'end_turn' });
+  played.answers['session/set_mode'] = () => ({});
+  played.answers['_openagents/agents/options'] = () => ({ configOptions: [] });
+  await page.goto(server.address);
+  await tab.live();
+  assert.equal(await page.getByRole('button', { name: 'Attach images' }).count(), 0);
+  await page.getByRole('button', { name: /^Agent: / }).click();
+  await page.locator('[data-choice=codex]').click();
+  const chosen = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Attach images' }).click();
+  await (await chosen).setFiles({ name: 'pixel.png', mimeType: 'image/png', buffer: Buffer.from(PNG, 'base64') });
+  await page.getByRole('img', { name: 'pixel.png' }).waitFor();
+  await page.getByLabel('Prompt').fill('Why does it look like this?');
+  await tab.shootAll('start-attachments');
+  await page.getByRole('button', { name: 'Start' }).click();
+  await page.locator('[data-mode=codex]').first().waitFor();
+  const sent = () => played.sent.find(({ method }) => method === 'session/prompt');
+  while (sent() === undefined) await page.waitForTimeout(20);
+  assert.deepEqual(
+    sent().params.prompt.map(({ type }) => type),
+    ['text', 'image'],
+  );
   await tab.close();
 });
 
