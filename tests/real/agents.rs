@@ -513,9 +513,17 @@ async fn its_package_is_installed_by_click(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
-/// The image of a prompt reaches the model.
-async fn its_model_sees_images(agent: Agent) -> Result<()> {
+/// One scene for all three: each start of an agent takes seconds.
+async fn its_prompts_have_images_branch_and_steer(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
+    its_model_sees_images(&mut scene).await.context("images")?;
+    its_sessions_branch(&mut scene).await.context("branches")?;
+    its_turn_gets_a_prompt(&mut scene).await.context("a prompt in a turn")?;
+    scene.peers.end()
+}
+
+/// The image of a prompt reaches the model.
+async fn its_model_sees_images(scene: &mut Scene) -> Result<()> {
     let image = json!({"type": "image", "mimeType": "image/png", "data": PNG});
     let text = format!("{PROMPT} [[script:Nothing]]");
     let prompt = json!([{"type": "text", "text": text}, image]);
@@ -523,9 +531,9 @@ async fn its_model_sees_images(agent: Agent) -> Result<()> {
     let end = scene.client.request("session/prompt", params).await?;
     ensure!(end["_meta"]["openagents"]["state"] == "complete", "{end}");
     // Qwen Code leaves images out for a model whose name it does not know.
-    let sees = agent.mode != "qwen";
+    let sees = scene.agent.mode != "qwen";
     ensure!(scene.peers.model_got(PNG)? == sees, "whether the model got the image: {}", !sees);
-    scene.peers.end()
+    Ok(())
 }
 
 /// A red pixel.
@@ -534,8 +542,7 @@ const PNG: &str =
 
 /// A branch knows what was said, as a fork of the agent's own session or by a summary, and the session that it comes from
 /// goes on without it.
-async fn its_sessions_branch(agent: Agent) -> Result<()> {
-    let mut scene = Scene::open(agent).await?;
+async fn its_sessions_branch(scene: &mut Scene) -> Result<()> {
     let first = scene.session.clone();
     let text = format!("{PROMPT}, and remember the word heliotrope [[script:Nothing]]");
     let params = json!({"sessionId": first, "prompt": [{"type": "text", "text": text}]});
@@ -548,25 +555,25 @@ async fn its_sessions_branch(agent: Agent) -> Result<()> {
     let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
     ensure!(reply.contains("Nothing to do."), "{reply}");
     ensure!(scene.peers.model_got("heliotrope")?, "the branch does not know what was said");
-    let forks = ["claude-code", "codex", "opencode"].contains(&agent.mode);
+    let forks = ["claude-code", "codex", "opencode"].contains(&scene.agent.mode);
     ensure!(reply.contains("with a summary of this one") != forks, "{reply}");
     scene.session = first;
     let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
     ensure!(!reply.contains("starts a new session"), "{reply}");
-    scene.peers.end()
+    Ok(())
 }
 
 /// A prompt sent now reaches the turn of an agent that can take it there; the turn of any other is stopped for it.
-async fn its_turn_gets_a_prompt(agent: Agent) -> Result<()> {
-    let mut scene = Scene::open(agent).await?;
+async fn its_turn_gets_a_prompt(scene: &mut Scene) -> Result<()> {
     let said = |text: String, session: &Value| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
     let session = scene.session.clone();
     let first = said(format!("{PROMPT} [[script:Long]]"), &session);
     let first = scene.client.send("session/prompt", first).await?;
-    scene
-        .client
-        .until("words", |frame| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk")
-        .await?;
+    let counts = |frame: &Value| {
+        let text = frame["params"]["update"]["content"]["text"].as_str();
+        text.is_some_and(|text| text.contains("seven")) && frame["params"]["sessionId"] == session
+    };
+    scene.client.until("words", counts).await?;
     let second = said("Stop counting [[script:Nothing]]".to_owned(), &session);
     let second = scene.client.send("session/prompt", second).await?;
     let queued = |frame: &Value| !frame["params"]["queued"][0]["id"].is_null();
@@ -582,12 +589,12 @@ async fn its_turn_gets_a_prompt(agent: Agent) -> Result<()> {
             ends.insert(id, frame["result"]["stopReason"].clone());
         }
     }
-    let steers = ["claude-code", "codex"].contains(&agent.mode);
+    let steers = ["claude-code", "codex"].contains(&scene.agent.mode);
     ensure!(ends[&first] == if steers { "end_turn" } else { "cancelled" }, "{ends:?}");
     ensure!(ends[&second] == "end_turn", "{ends:?}");
     ensure!(steered == usize::from(steers), "{steered} prompts were steered");
     ensure!(scene.peers.model_got("Stop counting")?, "the model did not get the prompt");
-    scene.peers.end()
+    Ok(())
 }
 
 macro_rules! with_each {
@@ -600,6 +607,6 @@ macro_rules! with_each {
 with_each!(
     claude_code: CLAUDE_CODE, codex: CODEX, gemini: GEMINI, qwen: QWEN, copilot: COPILOT, opencode: OPENCODE;
     (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept,
-     its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click, its_model_sees_images,
-     its_sessions_branch, its_turn_gets_a_prompt)
+     its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click,
+     its_prompts_have_images_branch_and_steer)
 );
