@@ -540,8 +540,7 @@ async fn its_model_sees_images(scene: &mut Scene) -> Result<()> {
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 
-/// A branch knows what was said, as a fork of the agent's own session or by a summary, and the session that it comes from
-/// goes on without it.
+/// A branch has the earlier conversation, as a fork of the agent's session or as a summary. The first session is unchanged.
 async fn its_sessions_branch(scene: &mut Scene) -> Result<()> {
     let first = scene.session.clone();
     let text = format!("{PROMPT}, and remember the word heliotrope [[script:Nothing]]");

@@ -44,7 +44,10 @@ const NO_OUTPUT: &str = "Done, no output.";
 /// Returns a prompt: its text, its images, and links to the files that it names, since some agents read these themselves.
 fn blocks(text: &str, links: &[PathBuf], images: &[ImageBytes]) -> Vec<Value> {
     let words = (!text.is_empty()).then(|| json!({"type": "text", "text": text}));
-    let image = |ImageBytes { mime_type, bytes }: &ImageBytes| json!({"type": "image", "mimeType": mime_type, "data": BASE64_STANDARD.encode(bytes)});
+    let image = |ImageBytes { mime_type, bytes }: &ImageBytes| {
+        let data = BASE64_STANDARD.encode(bytes);
+        json!({"type": "image", "mimeType": mime_type, "data": data})
+    };
     let link = |path: &PathBuf| {
         let uri = reqwest::Url::from_file_path(path).ok()?;
         let name = path.file_name()?.to_string_lossy();

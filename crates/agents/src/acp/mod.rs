@@ -90,6 +90,12 @@ impl AcpAgent {
         Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
     }
 
+    /// Returns the process that runs for a session.
+    fn live(&self, session_id: &str) -> Option<Arc<Live>> {
+        let slot = self.slots.lock().get(session_id).cloned()?;
+        slot.live.lock().clone()
+    }
+
     fn close_all(&self) {
         let slots: Vec<_> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
         slots.iter().for_each(|slot| self.close_slot(slot));
@@ -331,20 +337,15 @@ impl AgentProvider for AcpAgent {
         option: &str,
         value: &OptionValue,
     ) -> Result<Option<Vec<SessionOption>>, String> {
-        let slot = self.slots.lock().get(session_id).cloned();
-        let live = slot.and_then(|slot| slot.live.lock().clone());
-        live.map_or(Ok(None), |live| live.set_option(option, value))
+        self.live(session_id).map_or(Ok(None), |live| live.set_option(option, value))
     }
 
     fn steer(&self, request: &SteerRequest) -> bool {
-        let slot = self.slots.lock().get(&request.session_id).cloned();
-        let live = slot.and_then(|slot| slot.live.lock().clone());
-        live.is_some_and(|live| live.steer(request))
+        self.live(&request.session_id).is_some_and(|live| live.steer(request))
     }
 
     fn ask_before_edits(&self, session_id: &str) {
-        let slot = self.slots.lock().get(session_id).cloned();
-        if let Some(live) = slot.and_then(|slot| slot.live.lock().clone()) {
+        if let Some(live) = self.live(session_id) {
             live.ask_before_edits();
         }
     }

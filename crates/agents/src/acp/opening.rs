@@ -67,7 +67,7 @@ impl Opening<'_> {
         let params = json!({"cwd": self.live.root, "mcpServers": params});
         match known {
             Some(EarlierSession { kind: EarlierKind::Passed, .. }) => {
-                lost = Some("the session that this one branched from went on".to_owned());
+                lost = Some("the session that it branched from has had more turns".to_owned());
             }
             Some(EarlierSession { id, kind: EarlierKind::Branched }) => {
                 match self.fork(&id, params.clone())? {

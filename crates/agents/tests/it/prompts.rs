@@ -43,7 +43,7 @@ fn nothing_is_sent_to_an_agent_that_cannot_see_images() {
 fn branch_is_a_fork_of_the_agents_session_or_starts_with_a_summary() {
     let can = &[("FAKE_AGENT_FORK", "1"), ("FAKE_AGENT_RESUME", "1")];
     let cannot = &[("FAKE_AGENT_RESUME", "1"), ("FAKE_AGENT_LOAD", "1")];
-    let passed = "the session that this one branched from went on";
+    let passed = "the session that it branched from has had more turns";
     for (environment, kind, why) in [
         (can, EarlierKind::Branched, None),
         (cannot, EarlierKind::Branched, Some("it cannot branch a session")),

@@ -10,7 +10,7 @@ use image::{
 use openagents_core::update::PromptImage;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
-use std::{fmt::Write as _, io::Cursor};
+use std::io::Cursor;
 
 /// Maximum number of images in a prompt, and of their bytes together.
 const COUNT: usize = 10;
@@ -94,10 +94,7 @@ fn smaller(image: &DynamicImage) -> Result<(DynamicImage, ImageFormat, Vec<u8>),
 }
 
 fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |mut hash, byte| {
-        let _ = write!(hash, "{byte:02x}");
-        hash
-    })
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -69,8 +69,8 @@ fn with<const N: usize>(mut object: Value, members: [(&str, Value); N]) -> Value
     object
 }
 
-/// Reads the answer to an elicitation: the chosen option of the approval, and the answers to its fields. An editor whose
-/// user closes the form declines: the agent goes on without an answer.
+/// Reads the answer to an elicitation: the chosen option of the approval, and the answers to its fields. Closing the
+/// form in the editor declines, so that the agent continues without an answer.
 pub(super) fn answer(
     approval_options: &[(String, OptionKind)],
     answer: &Value,

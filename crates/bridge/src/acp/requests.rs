@@ -162,7 +162,7 @@ impl Methods {
         let read = move |store: &Store| store.image(&session_id, &hash);
         let image = self.services.sessions.with_store(read).await?;
         let ImageBytes { mime_type, bytes } =
-            image.ok_or_else(|| Fault::not_found("There is no such image in this session."))?;
+            image.ok_or_else(|| Fault::not_found("This session does not have that image."))?;
         now::<methods::ImagesRead>(ImageData { mime_type, data: BASE64_STANDARD.encode(bytes) })
     }
 

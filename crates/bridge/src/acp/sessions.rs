@@ -67,7 +67,7 @@ impl Methods {
         Ok(Answer::Now(rpc::value(&DeleteSessionResponse::new())))
     }
 
-    /// Creates a session that goes on from where another is.
+    /// Branches a session: creates one that starts with the same log.
     pub(super) async fn fork(&self, request: ForkSessionRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
         let branch = self.services.turns.branch(&session).await?;

@@ -116,7 +116,7 @@ async fn branch_has_the_log_and_goes_on_by_itself() {
     let titles: Vec<_> =
         list["sessions"].as_array().unwrap().iter().map(|row| row["title"].clone()).collect();
     assert_eq!(titles, ["Like this (branch)", "Like this"]);
-    // The first session goes on as before; a branch that was made before that does not get what follows there.
+    // The first session is unchanged, and a branch of it does not get its later turns.
     let fork = json!({"sessionId": session, "cwd": "", "mcpServers": []});
     let late = client.request("session/fork", fork).await["sessionId"].clone();
     client.notes.clear();

@@ -329,7 +329,7 @@ fn steered_prompt_belongs_to_the_running_turn() {
             ..UserMessage::default()
         })
     };
-    // The agent has said nothing yet.
+    // Before the first output of the agent.
     let early = vec![said("1", "one", false), said("2", "two", false), said("2", "", true), answer("done")];
     assert_eq!(rendered(early, 1000), "user one\n\ntwo\nassistant done");
     let log = vec![

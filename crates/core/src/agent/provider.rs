@@ -125,11 +125,11 @@ pub struct EarlierSession {
 /// Whose an agent's earlier session is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EarlierKind {
-    /// Of this session, which goes on in it.
+    /// Of this session, which continues in it.
     Own,
     /// Of the session that this one branched from. It must not change.
     Branched,
-    /// The same, but that session went on since: it has more than this one.
+    /// The same, but that session has had more turns since.
     Passed,
 }
 

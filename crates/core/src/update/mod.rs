@@ -91,8 +91,8 @@ pub struct UserMessage {
     /// The prompt with this id was removed before its turn started. Set on a separate message without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// The prompt with this id was given to the agent during the running turn and gets none of its own. Set on a separate
-    /// message without text.
+    /// The agent got the prompt with this id during the running turn; no other turn answers it. Set on a separate message
+    /// without text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub steered: bool,
     /// Images, after the text.

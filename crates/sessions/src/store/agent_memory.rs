@@ -1,8 +1,11 @@
-//! What is kept about the options of agents: the last ones that an agent offered, and the values that the user chose.
+//! What is kept about agents: their own sessions, the options that they offered last, and the values that the user chose.
 
 use super::{error::StoreError, handle::Store};
-use openagents_core::update::{OptionChoices, OptionValue, SessionOption};
-use rusqlite::{Connection, OptionalExtension as _, Params, params};
+use openagents_core::{
+    agent::{EarlierKind, EarlierSession},
+    update::{OptionChoices, OptionValue, SessionOption},
+};
+use rusqlite::{Connection, OptionalExtension as _, Params, params, params_from_iter};
 use serde::{Serialize, de::DeserializeOwned};
 use std::path::Path;
 
@@ -12,7 +15,58 @@ const ANYWHERE: &str = "";
 const IN_PLACE: &str = "SELECT choices_json FROM agent_choices WHERE agent_id = ?1 AND cwd = ?2";
 const IN_SESSION: &str = "SELECT choices_json FROM session_choices WHERE session_id = ?1 AND agent_id = ?2";
 
+/// The kinds of an agent's earlier session: [`EarlierKind`].
+const OWN: i64 = 0;
+const BRANCHED: i64 = 1;
+
 impl Store {
+    /// Stores an agent's own id for a session. Blocks.
+    pub fn remember_agent_session(
+        &self,
+        session_id: &str,
+        agent_id: &str,
+        agent_session_id: &str,
+    ) -> Result<(), StoreError> {
+        let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
+        self.write(move |transaction, _| {
+            let sql = "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3, 0)";
+            transaction.execute(sql, params_from_iter(&row)).map(drop)
+        })
+    }
+
+    /// Marks the branches of an agent's session, which is about to go on, as passed. Blocks.
+    pub(crate) fn pass_branches(&self, agent_id: &str, agent_session_id: &str) -> Result<(), StoreError> {
+        let row = [agent_id, agent_session_id].map(str::to_owned);
+        self.write(move |transaction, _| {
+            let sql = "UPDATE agent_sessions SET kind = 2 WHERE kind = 1 AND agent_id = ?1 AND agent_session_id = ?2";
+            transaction.prepare_cached(sql)?.execute(params_from_iter(&row)).map(drop)
+        })
+    }
+
+    /// Returns the agent's session that belongs to a session, or to the one that it branched from. Blocks.
+    pub fn agent_session(
+        &self,
+        session_id: &str,
+        agent_id: &str,
+    ) -> Result<Option<EarlierSession>, StoreError> {
+        self.query(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT agent_session_id, kind FROM agent_sessions
+                     WHERE session_id = ?1 AND agent_id = ?2",
+                )?
+                .query_row([session_id, agent_id], |row| {
+                    let kind = match row.get(1)? {
+                        OWN => EarlierKind::Own,
+                        BRANCHED => EarlierKind::Branched,
+                        _ => EarlierKind::Passed,
+                    };
+                    Ok(EarlierSession { id: row.get(0)?, kind })
+                })
+                .optional()
+        })
+    }
+
     /// Returns the options that an agent offered last, in any session. Blocks.
     pub(crate) fn agent_options(&self, agent: &str) -> Result<Vec<SessionOption>, StoreError> {
         let sql = "SELECT options_json FROM agent_options WHERE agent_id = ?1";

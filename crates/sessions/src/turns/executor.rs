@@ -142,7 +142,7 @@ impl TurnExecutor {
     /// stops the turn. The others keep waiting.
     pub async fn send_now(self: &Arc<Self>, session: &Arc<Session>, id: &str) -> Result<(), SessionError> {
         let (this, session, id) = (self.clone(), session.clone(), id.to_owned());
-        // A task of its own: the prompt must not be lost if the caller goes.
+        // In a separate task, so that the prompt is not lost if the caller disconnects.
         let (sender, sent) = tokio::sync::oneshot::channel();
         self.track(async move {
             let _steering = session.steering.lock().await;
@@ -183,7 +183,7 @@ impl TurnExecutor {
         run_blocking(give).await.unwrap_or_default()
     }
 
-    /// Creates a session that has the log of another and goes on from there.
+    /// Branches a session: creates one that starts with the same log.
     pub async fn branch(&self, session: &Arc<Session>) -> Result<Arc<Session>, SessionError> {
         if session.parent().is_some() {
             return Err(SessionError::invalid(
