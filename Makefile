@@ -234,7 +234,7 @@ node_modules/.installed: package.json package-lock.json
 # Built without optimisation: it runs for three seconds and compiles three times as fast.
 $(DENY):
 	@echo "Installing with cargo: cargo-deny"
-	@RUSTC_WORKSPACE_WRAPPER= cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
+	@RUSTC_WORKSPACE_WRAPPER= CARGO_PROFILE_DEV_DEBUG=0 cargo install cargo-deny --version $(DENY_VERSION) --locked --debug --no-default-features \
 		--root $(TARGET)/tools --target-dir $(TARGET)/tools/build --quiet
 	@rm -rf $(TARGET)/tools/build
 

@@ -123,6 +123,9 @@ pub(crate) const MESSAGE_IDS: usize = 1_000;
 /// Maximum bytes of the last message, kept as the outcome of a turn.
 pub(crate) const OUTCOME_BYTES: usize = 1 << 20;
 pub(crate) const PLAN_STEPS: usize = 200;
+/// Sub-agents of one process, and how deep they may start others.
+pub(crate) const SUBAGENTS: usize = 100;
+pub(crate) const SUBAGENT_DEPTH: usize = 4;
 
 // Detection of agents.
 /// For the login shell. A start-up file that prompts for input never ends; a slow one takes a second or two.

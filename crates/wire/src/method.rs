@@ -208,6 +208,8 @@ methods! {
             "Resumes the agent whose approval was withdrawn when it ended." [NO_APPROVAL];
         "_openagents/approvals/ask_before_edits" Prompt ApprovalsAskBeforeEdits(AskBeforeEdits) -> Empty:
             "Asks again before an agent's edits, which were allowed until its turn ends." [NO_SESSION];
+        "_openagents/subagents/stop" Prompt SubagentsStop(StopSubagent) -> Empty:
+            "Stops one sub-agent of the agent at work. Its end comes as an update." [NO_SESSION, "-32602: the agent cannot stop it by itself"];
         "_openagents/approvals/rules" Approve ApprovalsRules(Empty) -> StandingRules:
             "Lists the commands that are always allowed.";
         "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one standing rule, or all of them.";

@@ -353,6 +353,15 @@ pub struct AskBeforeEdits {
     pub agent: String,
 }
 
+/// Params of `_openagents/subagents/stop`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct StopSubagent {
+    pub session_id: String,
+    /// The agent's id of the sub-agent: `childSessionId` in the metadata of its updates.
+    pub subagent: String,
+}
+
 /// Params of `_openagents/approvals/revoke`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default, rename_all = "camelCase")]

@@ -75,6 +75,9 @@ impl AgentProvider for Busy {
         false
     }
 
+    fn stop_subagent(&self, _: &str, _: &str) -> bool {
+        false
+    }
     fn ask_before_edits(&self, _: &str) {}
 
     fn close(&self, _session_id: &str) {}

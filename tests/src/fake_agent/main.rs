@@ -105,7 +105,9 @@ fn main() {
         let Ok(frame) = serde_json::from_str::<Value>(&line) else { continue };
         match (frame["method"].as_str(), frame.get("id")) {
             (Some(method), Some(id)) => request(&peer, method, id.clone(), &frame["params"]),
-            (Some("session/cancel"), None) => peer.cancel(),
+            (Some("session/cancel"), None) => {
+                peer.cancel(frame["params"]["sessionId"].as_str().unwrap_or_default());
+            }
             (Some(_), None) => {}
             (None, Some(_)) => peer.answered(frame),
             (None, None) => {}

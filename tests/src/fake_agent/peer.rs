@@ -41,6 +41,8 @@ pub(crate) struct Session {
     pub servers: Value,
     pub mode: String,
     pub speed: String,
+    /// The sub-agents that the client has stopped.
+    pub stopped: Vec<String>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -96,7 +98,10 @@ impl Peer {
         lock(&self.session).steered.push(text.to_owned());
     }
 
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel(&self, session: &str) {
+        if session != self.session().id {
+            return lock(&self.session).stopped.push(session.to_owned());
+        }
         lock(&self.turn).store(true, Ordering::SeqCst);
     }
 
@@ -133,7 +138,10 @@ impl Peer {
     }
 
     pub(crate) fn update(&self, update: Value) {
-        let session = self.session().id;
+        self.update_in(&self.session().id, update);
+    }
+
+    pub(crate) fn update_in(&self, session: &str, update: Value) {
         self.write_frame(
             json!({"method": "session/update", "params": {"sessionId": session, "update": update}}),
         );
@@ -153,7 +161,9 @@ impl Peer {
         let id = format!("fake-{}", self.last_id.fetch_add(1, Ordering::SeqCst));
         let (sender, answer) = mpsc::channel();
         lock(&self.waiting).insert(id.clone(), sender);
-        params["sessionId"] = self.session().id.into();
+        if params["sessionId"].is_null() {
+            params["sessionId"] = self.session().id.into();
+        }
         self.write_frame(json!({"id": id, "method": method, "params": params}));
         answer
     }

@@ -238,6 +238,11 @@ impl Run<'_> {
                 {}
                 self.say(&format!("Steered: {}", self.peer.session().steered.join(" | ")));
             }
+            "subagent" => self.subagent(rest),
+            "in" => {
+                let (session, update) = rest.split_once(' ').unwrap_or((rest, "null"));
+                self.peer.update_in(session, serde_json::from_str(update).unwrap_or_default());
+            }
             "links" => self.say(&self.peer.session().links.join(" ")),
             "session" => {
                 let session = self.peer.session();
@@ -303,6 +308,61 @@ impl Run<'_> {
             }
         }
         None
+    }
+
+    /// Starts a sub-agent that asks whether it may write a file. Without a name it works until it is stopped.
+    fn subagent(&mut self, file: &str) {
+        let (peer, session, id) = (self.peer, self.peer.session().id, fresh_call_id());
+        let child = format!("sub-{id}");
+        let state = |state: Value| {
+            peer.update(json!({"sessionUpdate": "subagent_update", "sessionId": child, "state": state}));
+        };
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        peer.update(json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around",
+            "description": "explorer", "capabilities": {"cancel": {}}, "state": {"state": "running"}}));
+        let message = json!({"sessionUpdate": "session_message", "messageId": id, "senderSessionId": session,
+            "recipientSessionId": child, "content": text("Look around and report.")});
+        peer.update(message.clone());
+        peer.update_in(&child, message);
+        let say = |said: &str| {
+            let content = json!({"type": "text", "text": said});
+            peer.update_in(&child, json!({"sessionUpdate": MESSAGE, "content": content, "messageId": "m1"}));
+        };
+        say("Looking around.");
+        if file.is_empty() {
+            let is_stopped = || peer.session().stopped.contains(&child);
+            while !is_stopped() && !Peer::wait(self.turn, Duration::from_millis(2)) {}
+            return state(json!({"state": "idle", "stopReason": "cancelled"}));
+        }
+        let (call, path) = (format!("{id}-write"), self.path(file));
+        let diff = json!([{"type": "diff", "path": path, "oldText": null, "newText": TEXT}]);
+        peer.update_in(
+            &child,
+            json!({"sessionUpdate": "tool_call", "toolCallId": call, "title": format!("Write {file}"),
+            "kind": "edit", "status": "pending", "content": diff, "locations": [{"path": path}]}),
+        );
+        state(json!({"state": "requires_action"}));
+        let options = json!([
+            {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "no", "name": "No", "kind": "reject_once"},
+        ]);
+        let question = json!({"sessionId": child, "toolCall": {"toolCallId": call}, "options": options});
+        let answer = peer.ask("session/request_permission", question);
+        let is_allowed = answer["result"]["outcome"]["optionId"] == "yes";
+        let written = is_allowed && std::fs::write(&path, TEXT).is_ok();
+        let status = if written { "completed" } else { "failed" };
+        peer.update_in(
+            &child,
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": call, "status": status}),
+        );
+        peer.update_in(
+            &child,
+            json!({"sessionUpdate": MESSAGE, "messageId": "m2",
+            "content": {"type": "text", "text": format!("{file}: {status}.")}}),
+        );
+        state(json!({"state": "idle", "stopReason": "end_turn"}));
+        peer.update(json!({"sessionUpdate": "session_message", "messageId": format!("{id}-reply"),
+            "senderSessionId": child, "recipientSessionId": session, "content": text("Internal.")}));
     }
 
     fn plan(&self) {

@@ -1609,6 +1609,13 @@ export type StateMeta = {
   agent: string;
 };
 
+/** Params of `_openagents/subagents/stop`. */
+export type StopSubagent = {
+  sessionId: string;
+  /** The agent's id of the sub-agent: `childSessionId` in the metadata of its updates. */
+  subagent: string;
+};
+
 /** The result of an exploration, with evidence. */
 export type Summary = {
   /** Name of the workspace. */

@@ -1,8 +1,11 @@
 import type { DelegateReport } from '../connection/protocol';
 import type { Piece, Row, ToolRow } from './rows';
 
+/** The call of a sub-agent, which its agent started and which has no session here. */
+const SUBAGENT = 'subagent.run';
+
 /** The tools that start another agent. */
-const DELEGATES = new Set(['delegate.run', 'codex.run']);
+const DELEGATES = new Set(['delegate.run', 'codex.run', SUBAGENT]);
 
 /** Whether a row is shown as delegated work. */
 export function isDelegation(row: ToolRow): boolean {
@@ -12,6 +15,7 @@ export function isDelegation(row: ToolRow): boolean {
 export interface Delegation {
   /** Id of the agent; `auto` until OpenAgents has chosen. */
   provider: string;
+  subagent: { role: string; canStop: boolean } | null;
   state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
   description: string | null;
   prompt: string;
@@ -33,6 +37,7 @@ export function delegation(row: ToolRow): Delegation {
   const budget = args['time_budget_ms'];
   return {
     provider,
+    subagent: row.name === SUBAGENT ? { role: textOf('role'), canStop: args['can_stop'] === true } : null,
     state: stateOf(row, report),
     description: textOf('description') || null,
     prompt: textOf('user_prompt'),

@@ -134,7 +134,11 @@ function applyTo(fold: Fold, update: Update): void {
   const rows = fold.rows.length;
   if (parentCallId !== undefined && childSessionId !== undefined)
     applyDelegated(fold, parentCallId, childSessionId, update);
-  else applyBody(fold, update.params.update, update);
+  else {
+    const above = subagentCall(fold, update.params.update);
+    if (above === undefined) applyBody(fold, update.params.update, update);
+    else applyInside(fold, above, update);
+  }
   if (undone) fold.rows = fold.rows.map((row, at) => (at < rows ? row : { ...row, undone: 0 }));
 }
 
@@ -179,9 +183,22 @@ function applyDelegated(fold: Fold, callId: string, sessionId: string, at: Updat
     fold.delegates.set(callId, child);
   }
   child.delegate = sessionId;
+  applyInside(fold, callId, at);
+}
+
+function applyInside(fold: Fold, callId: string, at: Update): void {
+  const child = fold.delegates.get(callId);
+  if (child === undefined) return;
   child.updates += 1;
   applyBody(child, at.params.update, at);
   fold.touched.add(callId);
+}
+
+/** The call of the sub-agent whose own call an update is about. An approval of such a call belongs to the session itself. */
+function subagentCall(fold: Fold, body: SessionUpdate): string | undefined {
+  if (body.sessionUpdate !== 'tool_call_update' || fold.calls.has(body.toolCallId)) return undefined;
+  for (const [callId, child] of fold.delegates) if (child.calls.has(body.toolCallId)) return callId;
+  return undefined;
 }
 
 function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
@@ -524,9 +541,11 @@ function applyCallDetails(fold: Fold, body: Body<'tool_call' | 'tool_call_update
   }
   if (meta.approval !== undefined) {
     const { approval } = meta;
-    const at = before.approvals.findIndex((known) => known.id === approval.id);
-    after.approvals = at === -1 ? [...before.approvals, approval] : before.approvals.with(at, approval);
-    fold.asked.set(approval.id, { sessionId: fold.delegate, key: before.key, approval });
+    const known = before.approvals.findIndex(({ id }) => id === approval.id);
+    after.approvals = known === -1 ? [...before.approvals, approval] : before.approvals.with(known, approval);
+    // A sub-agent has no session here, so its approvals are the session's own.
+    const sessionId = at.params._meta?.openagents?.childSessionId ?? null;
+    fold.asked.set(approval.id, { sessionId, key: before.key, approval });
   }
   if (over && body.status !== undefined && body.status !== null) {
     after.endedAt = at.params._meta?.openagents?.lastTs ?? at.ts;

@@ -286,6 +286,15 @@ export class Sessions {
     }
   }
 
+  /** Stops one sub-agent of the agent at work. */
+  async stopSubagent(session: Session, subagent: string): Promise<void> {
+    try {
+      await this.#link.request('_openagents/subagents/stop', { sessionId: session.id, subagent });
+    } catch (error) {
+      session.problem = asSentence(sentence(error));
+    }
+  }
+
   #set(sessionId: string, configId: string, value: string): Promise<SetSessionConfigOptionResponse> {
     return this.#link.request('session/set_config_option', { sessionId, configId, value });
   }

@@ -26,6 +26,8 @@ interface SessionActions {
   ): Promise<Approval>;
   resume(sessionId: string, approvalId: string): Promise<void>;
   stop(sessionId: string): void;
+  /** Stops one sub-agent of this session's agent. */
+  stopSubagent(id: string): void;
   show(sessionId: string): void;
   /** The sub-agent session that row `of` started; null except in another agent's log. */
   child(sessionId: string, of: string): ChildSession | null;

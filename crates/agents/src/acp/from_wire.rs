@@ -239,7 +239,7 @@ pub(super) fn note(update: &Value) -> Option<NoteNews> {
     })
 }
 
-fn block_text(block: &Value) -> Option<String> {
+pub(super) fn block_text(block: &Value) -> Option<String> {
     text(&serde_json::from_value(block.clone()).ok()?)
 }
 

@@ -8,6 +8,7 @@ use super::{
     from_wire,
     frozen::PendingCommands,
     stage::{Host, Stage, Turn},
+    subagents,
     terminals::Terminals,
 };
 use crate::{
@@ -196,10 +197,7 @@ impl Live {
     fn read_frames(self: &Arc<Self>, mut lines: Lines) {
         let mut recorded = Instant::now();
         loop {
-            let due = {
-                let stage = self.stage.lock();
-                stage.timeline.due().into_iter().chain(stage.news.due()).min()
-            };
+            let due = self.stage.lock().due();
             let left =
                 due.map_or(ACP_TICK, |due| due.saturating_duration_since(Instant::now()).min(ACP_TICK));
             match self.connection.next(&mut lines, left) {
@@ -223,6 +221,7 @@ impl Live {
         self.apply_cancel(&mut self.stage.lock());
         let due = self.stage(|stage, now| {
             stage.timeline.tick(now);
+            stage.subagents.tick(now, &mut stage.timeline);
             // A command may run for long, and an approval waits for the user.
             let waits = stage.timeline.has_open_calls() || !self.asks.lock().is_empty();
             if stage.turn.is_none() || waits {
@@ -359,18 +358,30 @@ impl Live {
         let update = params.get_mut("update").map(Value::take).unwrap_or_default();
         self.stage(|stage, now| {
             let theirs = params["sessionId"].as_str();
-            // Ignores the sessions of the agent's subagents.
-            if theirs.is_some() && stage.session.is_some() && theirs != stage.session.as_deref() {
+            let is_own = theirs.is_none() || stage.session.is_none() || theirs == stage.session.as_deref();
+            let subagent = theirs.filter(|_| !is_own);
+            if let Some(id) = subagent
+                && !stage.subagents.knows(id)
+            {
                 return;
             }
-            self.apply_options(stage, now, &update);
-            if let Some(part) = from_wire::state(&update) {
-                stage.record(part);
+            if let Some(update) = subagents::read(&update) {
+                // Before the first prompt there is no turn that they belong to.
+                if stage.early.is_none() {
+                    stage.apply_subagent(now, subagent, update);
+                }
                 return;
+            }
+            if is_own {
+                self.apply_options(stage, now, &update);
+                if let Some(part) = from_wire::state(&update) {
+                    stage.record(part);
+                    return;
+                }
             }
             if let Some(note) = from_wire::note(&update) {
                 if !stage.replaying {
-                    stage.timeline.add_note(now, note);
+                    stage.output(now, subagent, |timeline| timeline.add_note(now, note));
                 }
                 return;
             }
@@ -383,7 +394,9 @@ impl Live {
                 _ if is_past => {}
                 Some(early) if early.len() < EARLY_UPDATES => early.push(update),
                 Some(_) => {}
-                None => from_wire::add_update(&mut stage.timeline, now, update),
+                None => {
+                    stage.output(now, subagent, |timeline| from_wire::add_update(timeline, now, update));
+                }
             }
         });
     }
@@ -527,6 +540,7 @@ impl Live {
             stage.sets.clear();
             let unfinished = format!("{} exited before this finished", self.name);
             stage.timeline.close_notes(now, &unfinished);
+            stage.subagents.end_turn(now, RunState::Failed, &unfinished, &mut stage.timeline);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
             stage.timeline.close_open(now, &unfinished);
         });

@@ -21,6 +21,7 @@ mod output_tests;
 mod questions;
 mod requests;
 mod stage;
+mod subagents;
 mod terminals;
 mod tools;
 mod watch;
@@ -342,6 +343,10 @@ impl AgentProvider for AcpAgent {
 
     fn steer(&self, request: &SteerRequest) -> bool {
         self.live(&request.session_id).is_some_and(|live| live.steer(request))
+    }
+
+    fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool {
+        self.live(session_id).is_some_and(|live| live.stop_subagent(subagent))
     }
 
     fn ask_before_edits(&self, session_id: &str) {

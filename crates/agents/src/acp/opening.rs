@@ -249,6 +249,7 @@ impl Opening<'_> {
                 "fs": {"readTextFile": self.config.reads_files_here, "writeTextFile": true},
                 "terminal": true,
                 "plan": {},
+                "subagents": {},
                 "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
                 "elicitation": {"form": {}, "url": {}},
             },

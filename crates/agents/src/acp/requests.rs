@@ -212,7 +212,8 @@ impl Live {
             if stage.turn.is_none() {
                 return Ok(Asked::NoTurn);
             }
-            let (approval, allowed) = self.approval(stage, now, call, stated, options);
+            let session = params["sessionId"].as_str();
+            let (approval, allowed) = self.approval(stage, now, session, call, stated, options);
             if let Some(option) = allowed {
                 return Ok(Asked::Allowed(option));
             }
@@ -250,6 +251,7 @@ impl Live {
     /// Asks the user what the agent wants to know.
     fn ask_question(self: &Arc<Self>, id: Value, params: &Value) {
         let cancelled = || Ok(json!({"action": "cancel"}));
+        let session = params["sessionId"].as_str().map(str::to_owned);
         let asked = self.stage(|stage, now| {
             if stage.turn.is_none() {
                 return Ok(None);
@@ -271,7 +273,9 @@ impl Live {
             let details =
                 ToolCallDetails { title: is_own.then(|| title.clone()), ..ToolCallDetails::default() };
             let news = CallNews { id: call.clone(), details, ..CallNews::default() };
-            let request = stage.timeline.call_to_allow(now, news).map(|call_id| ApprovalRequest {
+            let call_id =
+                stage.output(now, session.as_deref(), |timeline| timeline.call_to_allow(now, news)).flatten();
+            let request = call_id.map(|call_id| ApprovalRequest {
                 subject: ApprovalSubject::Question,
                 call_id,
                 agent: self.name.clone(),
@@ -289,7 +293,9 @@ impl Live {
                 let status = chosen.as_ref().map_or(CallStatus::Failed, |_| CallStatus::Completed);
                 if let Some(id) = own_call {
                     let news = CallNews { id, status: Some(status), ..CallNews::default() };
-                    live.stage(|stage, now| drop(stage.timeline.call(now, news, false)));
+                    live.stage(|stage, now| {
+                        stage.output(now, session.as_deref(), |timeline| timeline.call(now, news, false));
+                    });
                 }
                 match chosen {
                     Some(Chosen { option, .. }) if option.kind.denies() => Ok(json!({"action": "decline"})),
@@ -308,6 +314,7 @@ impl Live {
         &self,
         stage: &mut Stage,
         now: Instant,
+        session: Option<&str>,
         call: wire::ToolCallUpdate,
         mut stated: Value,
         options: Vec<ApprovalOption>,
@@ -316,8 +323,10 @@ impl Live {
         let news = from_wire::call_news(call);
         let their_id = news.id.clone();
         let stated_input = news.details.raw_input.clone();
-        let Some(call_id) = stage.timeline.call_to_allow(now, news) else { return (None, None) };
-        let known = stage.timeline.details(&their_id);
+        let announced = stage.output(now, session, |timeline| {
+            timeline.call_to_allow(now, news).map(|call_id| (call_id, timeline.details(&their_id)))
+        });
+        let Some((call_id, known)) = announced.flatten() else { return (None, None) };
         let title = known.title.clone().unwrap_or_else(|| "Use a tool".to_owned());
         let command = reported(&whole_title.unwrap_or_else(|| title.clone()), &known);
         let raw_input = stated_input.unwrap_or_else(|| {

@@ -4,7 +4,7 @@ use super::{files::Access, frame::RpcError, options::SessionOptions, watch::Watc
 use crate::{
     asking::AskingLevel,
     limits::{FIRST_STATE_INTERVAL, STATE_INTERVAL},
-    output::{Newest, Timeline},
+    output::{Newest, Subagents, Timeline},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -22,6 +22,7 @@ use std::{
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) timeline: Timeline,
+    pub(super) subagents: Subagents,
     pub(super) host: Host,
     pub(super) turn: Option<Turn>,
     /// The unanswered prompt. Stays set after a cancel, when the turn is already over.
@@ -140,6 +141,7 @@ impl Stage {
     pub(super) fn new(asks: AskingLevel) -> Self {
         Self {
             timeline: Timeline::default(),
+            subagents: Subagents::default(),
             host: Host::default(),
             turn: None,
             prompt: None,
@@ -163,6 +165,24 @@ impl Stage {
         }
     }
 
+    /// Changes the output of the session, or of the sub-agent with this id.
+    pub(super) fn output<T>(
+        &mut self,
+        now: Instant,
+        session: Option<&str>,
+        change: impl FnOnce(&mut Timeline) -> T,
+    ) -> Option<T> {
+        match session.filter(|id| self.subagents.knows(id)) {
+            Some(id) => self.subagents.change(now, id, &mut self.timeline, change),
+            None => Some(change(&mut self.timeline)),
+        }
+    }
+
+    /// Returns when there is something to report.
+    pub(super) fn due(&self) -> Option<Instant> {
+        [self.timeline.due(), self.subagents.due(), self.news.due()].into_iter().flatten().min()
+    }
+
     /// Records a part of the agent's state, to be reported.
     pub(super) fn record(&mut self, part: AgentPart) {
         self.news.record(part.name(), part);
@@ -180,6 +200,7 @@ impl Stage {
         if turn.edits_allowed {
             self.record(AgentPart::EditsAllowed(false));
         }
+        self.subagents.end_turn(now, state, unfinished, &mut self.timeline);
         let reply = if text.is_empty() { self.timeline.last_message() } else { text }.to_owned();
         self.timeline.end_turn(now, state, unfinished, text);
         self.news.flush();

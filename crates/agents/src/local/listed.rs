@@ -169,6 +169,10 @@ impl AgentProvider for Listed {
         self.running().iter().any(|provider| provider.steer(request))
     }
 
+    fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool {
+        self.running().iter().any(|provider| provider.stop_subagent(session_id, subagent))
+    }
+
     fn ask_before_edits(&self, session_id: &str) {
         self.running().iter().for_each(|provider| provider.ask_before_edits(session_id));
     }

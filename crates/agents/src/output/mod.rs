@@ -7,6 +7,7 @@ mod call;
 mod calls;
 mod newest;
 mod notes;
+mod subagents;
 mod terminals;
 mod timeline;
 
@@ -14,4 +15,5 @@ pub(crate) use crate::output::call::{diff, one_line, text};
 pub(crate) use call::{CallNews, CallStatus, Shown, TerminalNews};
 pub(crate) use newest::Newest;
 pub(crate) use notes::{Change, NoteNews};
+pub(crate) use subagents::{Direction, SubagentNews, SubagentState, Subagents};
 pub(crate) use timeline::{Role, Timeline};

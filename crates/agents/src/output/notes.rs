@@ -46,6 +46,17 @@ pub(crate) enum Change {
     Clear,
 }
 
+impl Change {
+    pub(super) fn apply(self, text: &mut Option<String>) {
+        match self {
+            Self::None => {}
+            Self::Set(new) => *text = Some(new),
+            Self::Append(more) => text.get_or_insert_default().push_str(&more),
+            Self::Clear => *text = None,
+        }
+    }
+}
+
 /// The notes of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
@@ -145,12 +156,7 @@ impl NoteNews {
                     }
                     _ => (CompactionState::Running, None, None),
                 };
-                match summary {
-                    Change::None => {}
-                    Change::Set(new) => text = Some(new),
-                    Change::Append(more) => text.get_or_insert_default().push_str(&more),
-                    Change::Clear => text = None,
-                }
+                summary.apply(&mut text);
                 let summary = text.map(|text| clip_bytes(&text, SUMMARY_BYTES));
                 let state = state.unwrap_or(known);
                 let error = error.or(known_error).filter(|_| state == CompactionState::Failed);

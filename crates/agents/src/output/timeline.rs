@@ -57,6 +57,11 @@ impl Timeline {
         std::mem::take(&mut self.ready)
     }
 
+    /// Adds updates that were made elsewhere.
+    pub(super) fn add(&mut self, updates: impl Iterator<Item = SessionUpdate>) {
+        self.ready.extend(updates);
+    }
+
     pub(crate) fn due(&self) -> Option<Instant> {
         [self.coalescer.due(), self.calls.due(), self.notes.due()].into_iter().flatten().min()
     }

@@ -83,7 +83,11 @@ impl Approvals for Host {
     fn ask(&self, request: ApprovalRequest, cancel: &CancellationToken) -> ApprovalOutcome {
         {
             let updates = self.updates.lock().unwrap();
-            let known = updates.iter().any(
+            let own = |update: &SessionUpdate| match update {
+                SessionUpdate::Delegated(delegated) => (*delegated.update).clone(),
+                update => update.clone(),
+            };
+            let known = updates.iter().map(own).any(
                 |update| matches!(update, SessionUpdate::ToolCall(call) if call.call_id == request.call_id),
             );
             assert!(known, "asked for a call that was not announced: {request:?}");

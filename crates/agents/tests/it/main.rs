@@ -18,6 +18,7 @@ mod options;
 mod prompts;
 mod questions;
 mod replay;
+mod subagents;
 mod tools;
 mod turns;
 mod workspace;

@@ -317,6 +317,11 @@ impl Methods {
                 turns.ask_before_edits(&session, &request.agent);
                 now::<methods::ApprovalsAskBeforeEdits>(Empty {})
             }
+            Ours::SubagentsStop(request) => {
+                let session = self.session(&request.session_id).await?;
+                turns.stop_subagent(&session, request.subagent).await?;
+                now::<methods::SubagentsStop>(Empty {})
+            }
             Ours::ApprovalsRules(_) => {
                 let rules = sessions.with_store(|store| store.standing_rules()).await?;
                 let rules = rules.into_iter().filter_map(approvals::rule).collect();

@@ -81,6 +81,10 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// ended meanwhile. Blocks until it answers.
     fn steer(&self, request: &SteerRequest) -> bool;
 
+    /// Stops one of its sub-agents, by the agent's own id of it. Returns whether it can be stopped by itself; its end
+    /// comes as an update.
+    fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool;
+
     /// Asks again before each edit in a session where the user allowed edits until the turn ends.
     fn ask_before_edits(&self, session_id: &str);
 

@@ -62,11 +62,15 @@ pub enum SessionUpdate {
     AgentNote(AgentNote),
 }
 
+/// The name of the call that shows a sub-agent of an agent.
+pub const SUBAGENT_TOOL: &str = "subagent.run";
+
 /// See [`SessionUpdate::Delegated`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Delegated {
-    /// The `delegate.run` call of this session.
+    /// The `delegate.run` or [`SUBAGENT_TOOL`] call of this session.
     pub parent_call_id: String,
+    /// The delegate's session, or the agent's own id of a sub-agent, which has no session here.
     pub child_session_id: String,
     /// Never a delegated update itself: nested delegates are shown in the delegate's session.
     pub update: Box<SessionUpdate>,

@@ -78,6 +78,9 @@ impl AgentProvider for ModelAgent {
     }
 
     /// It asks before each.
+    fn stop_subagent(&self, _: &str, _: &str) -> bool {
+        false
+    }
     fn ask_before_edits(&self, _: &str) {}
 
     /// Does nothing: no process is kept running.

@@ -183,6 +183,21 @@ impl TurnExecutor {
         run_blocking(give).await.unwrap_or_default()
     }
 
+    /// Stops one sub-agent of the agent at work in a session.
+    pub async fn stop_subagent(&self, session: &Session, subagent: String) -> Result<(), SessionError> {
+        let (agents, id) = (self.runner.agents.clone(), session.id().to_owned());
+        let stop = move || {
+            let providers = agents.map(|agents| agents.providers()).unwrap_or_default();
+            providers.iter().any(|agent| agent.stop_subagent(&id, &subagent))
+        };
+        match run_blocking(stop).await {
+            Some(true) => Ok(()),
+            _ => Err(SessionError::invalid(
+                "This sub-agent can't be stopped by itself. Stop the turn to stop all of them.",
+            )),
+        }
+    }
+
     /// Branches a session: creates one that starts with the same log.
     pub async fn branch(&self, session: &Arc<Session>) -> Result<Arc<Session>, SessionError> {
         if session.parent().is_some() {

@@ -11,7 +11,7 @@ use openagents_core::{
     agent::{AgentEvent, AgentHost, CANCELLED, EarlierKind, EarlierSession, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{
-        AgentPart, AgentState, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
+        AgentPart, AgentState, Delegated, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
         ToolCallStatus, ToolCallUpdate,
     },
 };
@@ -132,6 +132,12 @@ impl TurnState {
         match update {
             SessionUpdate::ToolCall(call) => drop(self.announced.insert(call.call_id.clone())),
             SessionUpdate::AgentMessage(message) => self.ended |= message.ends_turn(),
+            // The call of a sub-agent; its messages end no turn of the session.
+            SessionUpdate::Delegated(delegated) => {
+                if let SessionUpdate::ToolCall(call) = &*delegated.update {
+                    self.announced.insert(call.call_id.clone());
+                }
+            }
             _ => {}
         }
     }
@@ -168,12 +174,15 @@ fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
             SessionUpdate::ToolCallUpdate(update)
         }
         SessionUpdate::Title(_) | SessionUpdate::AgentState(_) | SessionUpdate::AgentNote(_) => update,
+        SessionUpdate::Delegated(delegated) => SessionUpdate::Delegated(Delegated {
+            update: Box::new(mark_late(*delegated.update)?),
+            ..delegated
+        }),
         SessionUpdate::UserMessage(_)
         | SessionUpdate::Plan(_)
         | SessionUpdate::Mode(_)
         | SessionUpdate::Routed(_)
-        | SessionUpdate::Approval(_)
-        | SessionUpdate::Delegated(_) => return None,
+        | SessionUpdate::Approval(_) => return None,
     })
 }
 

@@ -155,6 +155,9 @@ impl AgentProvider for ScriptedAgent {
     fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
         Ok(None)
     }
+    fn stop_subagent(&self, _: &str, _: &str) -> bool {
+        false
+    }
     fn ask_before_edits(&self, _: &str) {}
     fn close(&self, session_id: &str) {
         self.closed.lock().unwrap().push(session_id.to_owned());
