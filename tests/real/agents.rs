@@ -108,6 +108,8 @@ struct Scene {
     client: Client,
     session: Value,
     connections: Arc<AtomicUsize>,
+    /// The updates of sub-agents that came during turns, by kind.
+    of_subagents: Vec<String>,
 }
 
 impl Scene {
@@ -140,7 +142,7 @@ impl Scene {
         }
         found(&mut client, agent).await?;
         let session = new_session(&mut client, agent, &peers.env.workspace).await?;
-        Ok(Self { agent, peers, client, session, connections })
+        Ok(Self { agent, peers, client, session, connections, of_subagents: Vec::new() })
     }
 
     /// Sends a prompt, answers every approval with the option of this id or kind, and returns the number
@@ -154,7 +156,9 @@ impl Scene {
             let frame =
                 self.client.next().await.with_context(|| format!("{} at {script}", self.agent.mode))?;
             let update = &frame["params"]["update"];
-            if update["sessionUpdate"] == "agent_message_chunk" {
+            if frame["params"]["_meta"]["openagents"]["childSessionId"].is_string() {
+                self.of_subagents.extend(update["sessionUpdate"].as_str().map(str::to_owned));
+            } else if update["sessionUpdate"] == "agent_message_chunk" {
                 reply.push_str(update["content"]["text"].as_str().unwrap_or_default());
             }
             let approval = &update["_meta"]["openagents"]["approval"];
@@ -292,6 +296,16 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
     });
     let turns = edits.into_iter().chain([json!({"text": "Both are written."})]).collect::<Vec<_>>();
     let long = json!({"text": "One two three four five six seven. ".repeat(40), "delay_ms_per_token": 30});
+    for name in ["Inside", "InsideAsking"] {
+        library.insert(format!("Helper{name}"), json!({"turns": [
+            {"text": "I will ask a helper.", "tool_calls": [{"intent": "subagent",
+                "prompt": format!("[[script:{name}]] Sing and report."),
+                "arguments": {"description": "Sing a song", "subagent_type": "general-purpose", "task_name": "singer", "fork_turns": "none"}}]},
+            {"when_tool_result": true, "when_offered": "wait_agent", "tool_calls": [{"match": ["wait_agent"],
+                "arguments": {"targets": ["{last:[0-9a-f]+-[0-9a-f-]+}"], "timeout_ms": 20_000}}]},
+            {"when_tool_result": true, "text": "The helper has answered."},
+        ]}));
+    }
     library.insert("Long".to_owned(), json!({"turns": [long, {"text": "Nothing to do."}]}));
     library.insert("Edits".to_owned(), json!({"turns": turns}));
     json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
@@ -519,7 +533,29 @@ async fn its_prompts_have_images_branch_and_steer(agent: Agent) -> Result<()> {
     its_model_sees_images(&mut scene).await.context("images")?;
     its_sessions_branch(&mut scene).await.context("branches")?;
     its_turn_gets_a_prompt(&mut scene).await.context("a prompt in a turn")?;
+    its_sub_agents_ask_and_have_rows(&mut scene).await.context("sub-agents")?;
     scene.peers.end()
+}
+
+/// What a sub-agent of Claude Code or Codex does is shown below its call, and it asks like its agent.
+async fn its_sub_agents_ask_and_have_rows(scene: &mut Scene) -> Result<()> {
+    if !["claude-code", "codex"].contains(&scene.agent.mode) {
+        return Ok(());
+    }
+    let script = if scene.agent.has_sandbox { "HelperInsideAsking" } else { "HelperInside" };
+    if scene.agent.mode == "codex" {
+        // Codex has a tool for sub-agents only with some models.
+        let settings = scene.peers.env.folder("codex/config.toml");
+        fs::write(&settings, fs::read_to_string(&settings)?.replace("gpt-5.5", "gpt-5.4"))?;
+        scene.client.request("session/close", json!({"sessionId": scene.session})).await?;
+        scene.session = new_session(&mut scene.client, scene.agent, &scene.peers.env.workspace).await?;
+    }
+    let (asked, reply) = scene.turn(script, "allow_once", Some(Canary::Inside)).await?;
+    let kinds = &scene.of_subagents;
+    ensure!(asked > 0 && scene.has_sung(Canary::Inside), "asked {asked} times: {reply} {kinds:?}");
+    let has = |kind: &str| kinds.iter().any(|other| other == kind);
+    ensure!(has("tool_call") && has("agent_message_chunk"), "{kinds:?}");
+    Ok(())
 }
 
 /// The image of a prompt reaches the model.
