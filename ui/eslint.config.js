@@ -29,7 +29,7 @@ const USES = {
   connection: ['backend', 'kit'],
   plan: ['connection', 'kit'],
   models: ['connection', 'kit'],
-  agents: ['connection', 'kit', 'models'],
+  agents: ['connection', 'kit', 'models', 'words'],
   options: ['connection', 'kit'],
   approval: ['connection', 'diff', 'install', 'kit', 'trust', 'words'],
   trust: ['connection', 'kit', 'words'],
@@ -59,7 +59,7 @@ const USES = {
   ],
   session: ['agents/agent-words', 'backend/storage', 'connection', 'kit', 'plan', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'session/attachments\\.svelte', 'words'],
-  composer: ['connection', 'kit', 'session/attachments\\.svelte'],
+  composer: ['connection', 'kit', 'session/(?:attachments\\.svelte|mentionable)'],
   settings: [
     'agents',
     'connection',

@@ -288,7 +288,7 @@ test('500 commands stay within the window and the field keeps up', async () => {
   await tab.close();
 });
 
-test('a file is named by typing a part of its path', async () => {
+test('files, definitions and sessions are named by typing a part of them', async () => {
   const tab = await open();
   const { page, played } = tab;
   const sent = [];
@@ -296,7 +296,7 @@ test('a file is named by typing a part of its path', async () => {
     sent.push(blocks[0].text);
     return { stopReason: 'end_turn' };
   };
-  const files = page.getByRole('listbox', { name: 'Files' });
+  const files = page.getByRole('listbox', { name: 'Files, definitions and sessions' });
   await prompt(tab).pressSequentially('Look at @pair');
   await files.getByRole('option').nth(1).waitFor();
   await tab.shootAll('composer-files');
@@ -320,5 +320,30 @@ test('a file is named by typing a part of its path', async () => {
   await files.getByRole('option').first().waitFor();
   await page.keyboard.press('Escape');
   assert.equal(await files.count(), 0);
+
+  // A definition is named by its place, a session goes along as text.
+  played.answers['_openagents/files/find'] = () => ({
+    files: ['src/pair.rs'],
+    symbols: [{ name: 'pair_device', path: 'src/pair.rs', line: 12 }],
+  });
+  played.answers['_openagents/sessions/search'] = () => ({
+    sessions: [{ provider: 'codex', agent: 'Codex', id: 'past', title: 'Pairing of devices', updatedAt: 0 }],
+  });
+  played.answers['_openagents/sessions/excerpt'] = ({ provider, id }) => ({
+    text: `User: Pair it (${provider} ${id})`,
+  });
+  await prompt(tab).fill('');
+  await prompt(tab).pressSequentially('Fix @pair');
+  await files.getByRole('option', { name: 'Session · Codex' }).waitFor();
+  await tab.shootAll('composer-mentions');
+  await files.getByRole('option', { name: 'pair_device' }).click();
+  assert.equal(await prompt(tab).inputValue(), 'Fix @src/pair.rs:12 ');
+  await prompt(tab).pressSequentially('as in @pairing');
+  await files.getByRole('option', { name: 'Pairing of devices' }).click();
+  assert.equal(await prompt(tab).inputValue(), 'Fix @src/pair.rs:12 as in ');
+  await page.getByRole('list', { name: 'Attachments' }).getByText('Session: Pairing of devices').click();
+  const text = page.getByRole('dialog').getByRole('textbox');
+  assert.equal(await text.inputValue(), 'User: Pair it (codex past)');
+  await tab.shoot('composer-session');
   await tab.close();
 });

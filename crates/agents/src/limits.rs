@@ -123,6 +123,10 @@ pub(crate) const MESSAGE_IDS: usize = 1_000;
 /// Maximum bytes of the last message, kept as the outcome of a turn.
 pub(crate) const OUTCOME_BYTES: usize = 1 << 20;
 pub(crate) const PLAN_STEPS: usize = 200;
+/// Pages, rows and time of the list of an agent's own sessions.
+pub(crate) const SESSION_PAGES: usize = 20;
+pub(crate) const SESSION_ROWS: usize = 2_000;
+pub(crate) const LIST_SESSIONS: Duration = Duration::from_secs(10);
 /// Sub-agents of one process, and how deep they may start others.
 pub(crate) const SUBAGENTS: usize = 100;
 pub(crate) const SUBAGENT_DEPTH: usize = 4;

@@ -448,6 +448,7 @@ async fn build_services(
         devices,
         network,
         files: Arc::default(),
+        symbols: Arc::default(),
         ios,
         answers: TaskTracker::new(),
     })

@@ -57,7 +57,7 @@ impl FileNames {
         Ok(matched.into_iter().take(limit).map(|(path, _)| path.clone()).collect())
     }
 
-    fn list(&self, root: &Path, budget: &Budget) -> Result<Arc<Vec<String>>, WorkspaceError> {
+    pub(crate) fn list(&self, root: &Path, budget: &Budget) -> Result<Arc<Vec<String>>, WorkspaceError> {
         let mut known = self.0.lock();
         if let Some(listed) = known.as_ref().filter(|it| it.root == root && it.at.elapsed() < FRESH) {
             return Ok(listed.files.clone());
@@ -76,6 +76,10 @@ impl FileNames {
         let mut files = found.into_inner();
         files.sort_by_cached_key(|path| (path.matches('/').count(), path.clone()));
         let files = Arc::new(files);
+        // What could not be listed in time is listed by the next call.
+        if budget.spent() {
+            return Ok(files);
+        }
         *known = Some(Listed { root: root.to_owned(), at: Instant::now(), files: files.clone() });
         Ok(files)
     }

@@ -7,16 +7,20 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `definition` | lines that begin a definition |
 //! | 0 | `files` | files whose path matches what a user types |
 //! | 0 | `recall` | past sessions that answer a question |
 //! | 0 | `repository` | a repository's description of itself |
+//! | 1 | `symbols` | definitions whose name matches what a user types |
 //! | 1 | `orient` | answers about the project as a whole |
 //! | 2 | `find` | places in code and history that answer a question |
 
+mod definition;
 pub mod files;
 pub mod find;
 mod orient;
 pub mod recall;
 pub mod repository;
+pub mod symbols;
 
 pub use orient::overview;

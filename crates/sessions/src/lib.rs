@@ -58,5 +58,5 @@ pub use modes::{DEFAULT_MODE, Mode};
 pub use policy::Policy;
 pub use registry::SessionRegistry;
 pub use trusted::TrustedWorkspaces;
-pub use turns::{Answerer, Explore, GivenAnswer, OptionChange, Providers, TurnExecutor};
+pub use turns::{Answerer, Explore, GivenAnswer, KnownSession, OptionChange, Providers, TurnExecutor};
 pub use wake::{Wake, Watchers};

@@ -55,6 +55,7 @@ impl Declarations {
         all.visit::<StateMeta>();
         all.visit::<NoticeMeta>();
         all.visit::<EditsMeta>();
+        all.visit::<LoginMeta>();
         all.visit::<SpeechMeta>();
         all.visit::<PlanMeta>();
         all.visit::<EntryMeta>();

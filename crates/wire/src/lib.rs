@@ -39,15 +39,17 @@ pub use history::{
     Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
 pub use meta::{
-    ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, Meta, ModeMeta, NewSessionMeta,
-    NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta, PromptParamsMeta, RoutingMeta,
-    SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta, ours,
+    ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, LoginMeta, Meta, ModeMeta,
+    NewSessionMeta, NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta,
+    PromptParamsMeta, RoutingMeta, SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta,
+    meta, ours,
 };
 pub use method::{Call, Command, Event, METHODS, Method, MethodInfo, NOTIFICATIONS, methods};
 pub use sessions::{
-    ActivityParams, AnswerApproval, AskBeforeEdits, AttachParams, AttachResult, DelegateParams,
-    DelegateResult, Empty, ExploreParams, ExploreResult, FindFiles, FoundFiles, Frame, Frames, Html,
-    ImageData, InspectParams, LabelSession, Markdown, Planner, QueueParams, QueuedPrompt, ReadImage,
+    ActivityParams, AgentSession, AgentSessions, AgentSessionsQuery, AnswerApproval, AskBeforeEdits,
+    AttachParams, AttachResult, ContinueSession, DelegateParams, DelegateResult, DeleteAgentSession, Empty,
+    Excerpt, ExcerptQuery, ExploreParams, ExploreResult, FindFiles, FoundFiles, FoundSymbol, Frame, Frames,
+    Html, ImageData, InspectParams, LabelSession, Markdown, Planner, QueueParams, QueuedPrompt, ReadImage,
     RemoveQueued, Removed, ResumeApproval, RevokeRules, SendNow, SessionRef, SessionsParams, SnapshotMark,
     SnapshotParams, StandingRule, StandingRules, UpdatePage, UpdateParams, UpdateQuery, WorkspaceInfo,
     WorkspacesResult,

@@ -90,6 +90,16 @@ pub struct EditsMeta {
     pub edits_allowed: bool,
 }
 
+/// `_meta.openagents` of a `session_info_update` without a title.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginMeta {
+    /// Id of the agent.
+    pub agent: String,
+    /// It does no work until the user logs in.
+    pub logged_out: bool,
+}
+
 /// `_meta.openagents` of a `notice`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct NoticeMeta {

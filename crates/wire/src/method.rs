@@ -65,6 +65,8 @@ fn typescript<T: ts_rs::TS>() -> String {
     T::name(&ts_rs::Config::new())
 }
 
+const NO_OWN_SESSIONS: &str =
+    "-32602: there is no such agent, it cannot do this, or it may not start in the folder";
 const NO_SESSION: &str = "-32002: the session does not exist";
 const NO_FOLDER: &str = "-32602: the folder does not exist, or is not known and the scope is not `admin`";
 const NO_HISTORY: &str = "-32600: other agents' sessions are shown only on the computer that stores them";
@@ -218,6 +220,8 @@ methods! {
             "Searches the sessions of other agents." [NO_HISTORY];
         "_openagents/sessions/label" Prompt SessionsLabel(LabelSession) -> Empty:
             "Renames, pins or archives a session." [NO_SESSION];
+        "_openagents/sessions/excerpt" View SessionsExcerpt(ExcerptQuery) -> Excerpt:
+            "Returns the conversation of a session as text, to name it in a prompt." [NO_SESSION, NO_HISTORY, NO_PAST_SESSION];
         "_openagents/history/list" View HistoryList(ListHistory) -> HistoryPage:
             "Lists the sessions of other agents." [NO_HISTORY];
         "_openagents/history/read" View HistoryRead(ReadHistory) -> PastPart:
@@ -250,6 +254,12 @@ methods! {
             "Waits up to 10 s for a change of the terminal in which the user logs in to an agent." [NO_AGENT];
         "_openagents/agents/options" View AgentsOptions(AgentOptionsQuery) -> AgentOptions:
             "Returns the options that an agent is expected to offer in a new session: its last ones, with the values chosen last.";
+        "_openagents/agents/sessions" Prompt AgentsSessions(AgentSessionsQuery) -> AgentSessions:
+            "Lists the sessions that an agent keeps itself in a folder. Starts the agent." [NO_OWN_SESSIONS];
+        "_openagents/agents/continue_session" Prompt AgentsContinueSession(ContinueSession) -> SessionRef:
+            "Creates a session that continues one of the agent's own with its next prompt, or returns the one that does." [NO_OWN_SESSIONS];
+        "_openagents/agents/delete_session" Admin AgentsDeleteSession(DeleteAgentSession) -> Empty:
+            "Deletes a session that an agent keeps itself." [NO_OWN_SESSIONS];
         "_openagents/agents/decisions" View AgentsDecisions(Empty) -> Decisions:
             "Lists the last decisions about where prompts went.";
         "_openagents/privacy/list" View PrivacyList(Watch) -> PrivacySnapshot: "Lists what models and agents may read.";

@@ -170,6 +170,33 @@ pub struct FindFiles {
 pub struct FoundFiles {
     /// Up to 50 paths relative to the folder, with `/`.
     pub files: Vec<String>,
+    /// Up to 20 definitions whose name matches. On the first call in a large folder, some may be missing.
+    pub symbols: Vec<FoundSymbol>,
+}
+
+/// A function, a type or another definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct FoundSymbol {
+    pub name: String,
+    /// Relative to the folder, with `/`.
+    pub path: String,
+    /// From 1.
+    pub line: u32,
+}
+
+/// Params of `_openagents/sessions/excerpt`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ExcerptQuery {
+    /// Absent for a session of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct Excerpt {
+    /// The first prompt and the newest messages, about 48 KB at most; empty if there are none.
+    pub text: String,
 }
 
 /// Params of `_openagents/queue/send_now`.
@@ -351,6 +378,66 @@ pub struct AskBeforeEdits {
     pub session_id: String,
     /// Id of the agent.
     pub agent: String,
+}
+
+/// Params of `_openagents/agents/sessions`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct AgentSessionsQuery {
+    /// Id of the agent.
+    pub agent: String,
+    /// The folder, absolute.
+    #[ts(type = "string")]
+    pub cwd: PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct AgentSessions {
+    /// Newest first; at most 2,000.
+    pub sessions: Vec<AgentSession>,
+}
+
+/// A session that an agent keeps itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSession {
+    /// The agent's id of it.
+    pub id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Milliseconds since the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(type = "number")]
+    pub updated_at: Option<i64>,
+    /// The session here that continues it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+}
+
+/// Params of `_openagents/agents/continue_session`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ContinueSession {
+    /// Id of the agent.
+    pub agent: String,
+    /// The folder, absolute.
+    #[ts(type = "string")]
+    pub cwd: PathBuf,
+    /// The agent's id of the session.
+    pub id: String,
+    /// For the session here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+/// Params of `_openagents/agents/delete_session`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct DeleteAgentSession {
+    /// Id of the agent.
+    pub agent: String,
+    /// The folder, absolute.
+    #[ts(type = "string")]
+    pub cwd: PathBuf,
+    /// The agent's id of the session.
+    pub id: String,
 }
 
 /// Params of `_openagents/subagents/stop`.

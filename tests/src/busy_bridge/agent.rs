@@ -5,16 +5,19 @@ use openagents_core::{
     CancellationToken,
     agent::{
         AgentCommand, AgentHost, AgentProvider, AgentRequest, Agents, AgentsError, AgentsSnapshot,
-        PromptOutcome, SteerRequest,
+        OwnSession, PromptOutcome, SteerRequest,
     },
     agent_ids::CODEX,
     model::Availability,
     update::{OptionValue, RunState, SessionOption},
 };
 use openagents_e2e::chaos::ledger::Writer;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Range of numbers for one life of the bridge; the next life begins after it.
@@ -75,6 +78,12 @@ impl AgentProvider for Busy {
         false
     }
 
+    fn own_sessions(&self, _: &Path, _: &CancellationToken) -> Result<Vec<OwnSession>, String> {
+        Ok(Vec::new())
+    }
+    fn delete_own_session(&self, _: &Path, _: &str, _: &CancellationToken) -> Result<(), String> {
+        Err("it keeps no sessions".to_owned())
+    }
     fn stop_subagent(&self, _: &str, _: &str) -> bool {
         false
     }

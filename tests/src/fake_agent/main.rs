@@ -65,6 +65,7 @@
 //! | `FAKE_AGENT_SPREAD` | its response to `initialize` spans several lines |
 //! | `FAKE_AGENT_LOAD` | `loadSession` is offered and replays the conversation; `fail`: it fails |
 //! | `FAKE_AGENT_RESUME`, `FAKE_AGENT_FORK` | `session/resume`, `session/fork` is offered |
+//! | `FAKE_AGENT_SESSIONS` | the file with its sessions, as `session/list` has them; two a page |
 //! | `FAKE_AGENT_IMAGES` | prompts may have images |
 //! | `FAKE_AGENT_STEERING` | prompts may come during a turn; `refuse`: each is refused |
 //! | `FAKE_AGENT_RAW` | it writes the bytes of this file and exits |
@@ -117,6 +118,20 @@ fn main() {
     std::process::exit(0);
 }
 
+/// The sessions that it keeps.
+fn own_sessions() -> Vec<Value> {
+    let file = std::env::var("FAKE_AGENT_SESSIONS").unwrap_or_default();
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+fn page_of(sessions: &[Value], params: &Value) -> Value {
+    let from = params["cursor"].as_str().and_then(|cursor| cursor.parse().ok()).unwrap_or(0_usize);
+    let page: Vec<_> = sessions.iter().skip(from).take(2).cloned().collect();
+    let next = (from + 2 < sessions.len()).then(|| (from + 2).to_string());
+    json!({"sessions": page, "nextCursor": next})
+}
+
 fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
     let set = |name: &str| std::env::var(name).ok();
     match method {
@@ -136,6 +151,10 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             }
             if set("FAKE_AGENT_FORK").is_some() {
                 sessions["fork"] = json!({});
+            }
+            if set("FAKE_AGENT_SESSIONS").is_some() {
+                sessions["list"] = json!({});
+                sessions["delete"] = json!({});
             }
             let prompts = json!({"embeddedContext": true, "image": set("FAKE_AGENT_IMAGES").is_some()});
             peer.respond(
@@ -165,6 +184,16 @@ fn request(peer: &Arc<Peer>, method: &str, id: Value, params: &Value) {
             let mut answer = state(peer, &peer.session().mode);
             answer["sessionId"] = session.into();
             peer.respond(&id, answer);
+        }
+        "session/list" => peer.respond(&id, page_of(&own_sessions(), params)),
+        "session/delete" => {
+            let mut sessions = own_sessions();
+            sessions.retain(|session| session["sessionId"] != params["sessionId"]);
+            if let Some(file) = set("FAKE_AGENT_SESSIONS") {
+                // A test notices that the file is unchanged.
+                let _ = std::fs::write(file, Value::from(sessions).to_string());
+            }
+            peer.respond(&id, json!({}));
         }
         "session/fork" => {
             let session = format!("fork-of-{}", params["sessionId"].as_str().unwrap_or_default());

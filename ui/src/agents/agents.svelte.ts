@@ -2,9 +2,12 @@ import { METHODS } from '../connection/protocol';
 import type {
   AgentCard,
   AgentOptions,
+  AgentSession,
+  AgentSessions,
   AgentsSnapshot,
   LoginScreen,
   SessionConfigOption,
+  SessionRef,
   StandingRule,
 } from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
@@ -36,6 +39,26 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   /** The options that an agent is expected to offer in a new session in a folder. */
   async options(agent: string, cwd: string): Promise<readonly SessionConfigOption[]> {
     return (await this.#link.request<AgentOptions>(`${METHODS.agents}/options`, { agent, cwd })).configOptions;
+  }
+
+  /** The sessions that an agent keeps itself in a folder, newest first. Starts the agent. */
+  async sessions(agent: string, cwd: string): Promise<readonly AgentSession[]> {
+    return (await this.#link.request<AgentSessions>(`${METHODS.agents}/sessions`, { agent, cwd })).sessions;
+  }
+
+  /** Continues one of them in a session here; resolves with its id. */
+  async continueSession(agent: string, cwd: string, { id, title }: AgentSession): Promise<string> {
+    const params = { agent, cwd, id, ...(title === undefined ? {} : { title }) };
+    return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, params)).sessionId;
+  }
+
+  async deleteSession(agent: string, cwd: string, id: string): Promise<void> {
+    await this.#link.request(`${METHODS.agents}/delete_session`, { agent, cwd, id });
+  }
+
+  /** Whether an agent says that it is able to do something: `session/list`, `image`. */
+  supports(id: string, what: string): boolean {
+    return this.snapshot?.agents.find((card) => card.id === id)?.supports.includes(what) ?? false;
   }
 
   /** Types into the agent's login. */
@@ -106,6 +129,11 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   nameOf(id: string): string {
     if (id === LOCAL_MODE || id === 'gptoss') return this.#models.name;
     return this.snapshot?.agents.find((card) => card.id === id)?.name ?? agentName(id);
+  }
+
+  /** Whether the user can log in to an agent in the app. */
+  canLogIn(id: string): boolean {
+    return this.snapshot?.agents.find((card) => card.id === id)?.canLogIn ?? false;
   }
 
   /** Why prompts with images can't be sent to an agent; null if they may. OpenAgents may choose one that sees them. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { mentionAt, withFile } from './mention';
+import type { Mentionable } from '../session/mentionable';
+import { mentionAt, suggestionWords, withPath } from './mention';
 
 test.each([
   ['@', 1, 0, ''],
@@ -31,8 +32,19 @@ test.each([
   ['Fix @ma', 7, 'src/main.rs', 'Fix @src/main.rs ', 17],
   ['Fix @ma now', 7, 'src/main.rs', 'Fix @src/main.rs now', 17],
   ['@"a', 3, 'a file.txt', '@"a file.txt" ', 14],
+  ['Fix @par now', 8, 'src/main.rs:12', 'Fix @src/main.rs:12 now', 20],
+  ['Like in @the one', 12, '', 'Like in one', 8],
 ])('%j, caret at %d, completed with %j', (text, caret, path, expected, after) => {
   const mention = mentionAt(text, caret);
   expect(mention).not.toBeNull();
-  if (mention !== null) expect(withFile(text, caret, mention, path)).toEqual([expected, after]);
+  if (mention !== null) expect(withPath(text, caret, mention, path)).toEqual([expected, after]);
+});
+
+test.each<[Mentionable, string, string]>([
+  [{ kind: 'file', path: 'README.md' }, '@README.md', ''],
+  [{ kind: 'file', path: 'src/main.rs' }, '@main.rs', 'src/main.rs'],
+  [{ kind: 'place', name: 'parse', path: 'src/main.rs', line: 12 }, '@parse', 'src/main.rs:12'],
+  [{ kind: 'session', title: 'Fix it', agent: 'Codex', provider: 'codex', id: '1' }, 'Fix it', 'Session · Codex'],
+])('%j is shown as %j, %j', (named, name, about) => {
+  expect(suggestionWords(named)).toEqual([name, about]);
 });

@@ -143,6 +143,30 @@ export type AgentPackage = {
   problem: string | null;
 };
 
+/** A session that an agent keeps itself. */
+export type AgentSession = {
+  /** The agent's id of it. */
+  id: string;
+  title?: string;
+  /** Milliseconds since the epoch. */
+  updatedAt?: number;
+  /** The session here that continues it. */
+  sessionId?: string;
+};
+
+export type AgentSessions = {
+  /** Newest first; at most 2,000. */
+  sessions: Array<AgentSession>;
+};
+
+/** Params of `_openagents/agents/sessions`. */
+export type AgentSessionsQuery = {
+  /** Id of the agent. */
+  agent: string;
+  /** The folder, absolute. */
+  cwd: string;
+};
+
 export type AgentSettings = {
   /** "Let OpenAgents choose": prompts in `default_mode` are routed. */
   choose: boolean;
@@ -351,6 +375,18 @@ export type ContentDigest = {
   sha256: string;
 };
 
+/** Params of `_openagents/agents/continue_session`. */
+export type ContinueSession = {
+  /** Id of the agent. */
+  agent: string;
+  /** The folder, absolute. */
+  cwd: string;
+  /** The agent's id of the session. */
+  id: string;
+  /** For the session here. */
+  title?: string;
+};
+
 /** An agent added by the user; its mode is `custom:<id>`. */
 export type CustomAgent = {
   /** 1 to 64 of `a-z 0-9 - _ .`. */
@@ -409,6 +445,16 @@ export type DelegateParams = {
 export type DelegateResult = {
   /** The call that reports on it. */
   toolCallId: string;
+};
+
+/** Params of `_openagents/agents/delete_session`. */
+export type DeleteAgentSession = {
+  /** Id of the agent. */
+  agent: string;
+  /** The folder, absolute. */
+  cwd: string;
+  /** The agent's id of the session. */
+  id: string;
 };
 
 export type Device = {
@@ -514,6 +560,18 @@ export type EntryMeta = {
 export type Evidence =
   | { kind: 'file'; path: string; line: number; text: string }
   | { kind: 'session'; provider: string; session_id: string; line: number; text: string };
+
+export type Excerpt = {
+  /** The first prompt and the newest messages, about 48 KB at most; empty if there are none. */
+  text: string;
+};
+
+/** Params of `_openagents/sessions/excerpt`. */
+export type ExcerptQuery = {
+  /** Absent for a session of ours. */
+  provider?: string;
+  id: string;
+};
 
 /** Agents and folders whose sessions are never read. */
 export type ExcludedHistory = {
@@ -655,6 +713,17 @@ export type FormField = {
 export type FoundFiles = {
   /** Up to 50 paths relative to the folder, with `/`. */
   files: Array<string>;
+  /** Up to 20 definitions whose name matches. On the first call in a large folder, some may be missing. */
+  symbols: Array<FoundSymbol>;
+};
+
+/** A function, a type or another definition. */
+export type FoundSymbol = {
+  name: string;
+  /** Relative to the folder, with `/`. */
+  path: string;
+  /** From 1. */
+  line: number;
 };
 
 export type Frame = {
@@ -844,6 +913,14 @@ export type ListMeta = {
 
 /** The listener that accepted a connection. It determines the routes. */
 export type Listener = 'loopback' | 'web' | 'app';
+
+/** `_meta.openagents` of a `session_info_update` without a title. */
+export type LoginMeta = {
+  /** Id of the agent. */
+  agent: string;
+  /** It does no work until the user logs in. */
+  loggedOut: boolean;
+};
 
 /** What a terminal shows. */
 export type LoginScreen = {

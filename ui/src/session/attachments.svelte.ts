@@ -15,6 +15,8 @@ interface AttachedImage {
 interface AttachedText {
   kind: 'text';
   text: string;
+  /** The session that it is the conversation of; absent if it was pasted. */
+  session?: string;
 }
 
 /** The types of images that agents take. */
@@ -32,8 +34,8 @@ export function isLongPaste(text: string): boolean {
   return lines(text) > LONG_PASTE;
 }
 
-export function pastedWords({ text }: AttachedText): string {
-  return `Pasted ${plural(lines(text), 'line')}`;
+export function textWords({ text, session }: AttachedText): string {
+  return session === undefined ? `Pasted ${plural(lines(text), 'line')}` : `Session: ${session}`;
 }
 
 function lines(text: string): number {
@@ -48,13 +50,14 @@ export function promptBlocks(text: string, attached: readonly Attachment[]): Con
 
 function blockOf(one: Attachment): ContentBlock {
   if (one.kind === 'image') return { type: 'image', mimeType: one.mimeType, data: one.data };
-  return { type: 'resource', resource: { uri: 'Pasted text:', mimeType: 'text/plain', text: one.text } };
+  const uri = one.session === undefined ? 'Pasted text:' : `Session "${one.session}":`;
+  return { type: 'resource', resource: { uri, mimeType: 'text/plain', text: one.text } };
 }
 
 /** What goes with the text of a composer. */
 export class Attachments {
   all = $state.raw<readonly Attachment[]>([]);
-  /** Images that are being read: what is sent now would be without them. */
+  /** Images and sessions that are being read: what is sent now would be without them. */
   reading = $state(0);
   /** Why something was not attached. */
   problem = $state<string | null>(null);
@@ -74,6 +77,16 @@ export class Attachments {
       if (problem !== null) this.problem = problem;
       else if (image !== null) this.all = [...this.all, image];
     }
+  }
+
+  /** Attaches the conversation of a session once it is read. */
+  async addText(session: string, reading: Promise<string>): Promise<void> {
+    this.problem = null;
+    this.reading += 1;
+    const text = await reading.catch(() => '');
+    this.reading -= 1;
+    if (text === '') this.problem = `“${session}” has no conversation that can be attached.`;
+    else this.all = [...this.all, { kind: 'text', text, session }];
   }
 
   /** Takes what is pasted or dropped unless it belongs in the field. */
@@ -97,9 +110,11 @@ export class Attachments {
     this.problem = null;
   }
 
-  /** Changes a pasted text; without text it goes. */
+  /** Changes an attached text; without text it goes. */
   edit(at: number, text: string): void {
-    this.all = text.trim() === '' ? this.all.toSpliced(at, 1) : this.all.with(at, { kind: 'text', text });
+    const before = this.all[at];
+    if (before?.kind !== 'text') return;
+    this.all = text.trim() === '' ? this.all.toSpliced(at, 1) : this.all.with(at, { ...before, text });
   }
 
   /** Hands all over to a prompt. */

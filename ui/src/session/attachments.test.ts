@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Attachments, isLongPaste, pastedWords, promptBlocks, type Attachment } from './attachments.svelte';
+import { Attachments, isLongPaste, textWords, promptBlocks, type Attachment } from './attachments.svelte';
 
 const image: Attachment = { kind: 'image', name: 'a.png', mimeType: 'image/png', data: 'AAAA' };
 const pasted: Attachment = { kind: 'text', text: 'one\ntwo\nthree\n' };
@@ -20,7 +20,20 @@ test.each([
   ['line\n'.repeat(21), true],
 ])('long pastes are attached', (text, long) => expect(isLongPaste(text)).toBe(long));
 
-test('a pasted text is named by its lines', () => expect(pastedWords(pasted)).toBe('Pasted 3 lines'));
+test('a pasted text is named by its lines, a session by its title', async () => {
+  expect(textWords(pasted)).toBe('Pasted 3 lines');
+  const all = new Attachments();
+  await all.addText('Fix it', Promise.resolve('User: Fix it'));
+  await all.addText('Empty', Promise.resolve(''));
+  await all.addText('Gone', Promise.reject(new Error('gone')));
+  expect(all.problem).toContain('Gone');
+  all.edit(0, 'User: Fix');
+  const [session] = all.all as [typeof pasted];
+  expect(textWords(session)).toBe('Session: Fix it');
+  expect(promptBlocks('Like this', all.all)[1]).toMatchObject({
+    resource: { uri: 'Session "Fix it":', text: 'User: Fix' },
+  });
+});
 
 test('what is no image is left out with the reason', async () => {
   const attachments = new Attachments();

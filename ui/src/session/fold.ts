@@ -4,6 +4,7 @@ import type {
   Approval,
   Decision,
   EditsMeta,
+  LoginMeta,
   NoticeMeta,
   PromptMeta,
   SessionConfigOption,
@@ -60,6 +61,8 @@ export interface Fold {
   options: Reported<readonly SessionConfigOption[]> | null;
   /** The agent that may edit files until its turn ends; null if none may. */
   edits: string | null;
+  /** The agent that does no work until the user logs in; null if none says so. */
+  loggedOut: string | null;
   /** How much of the model's context is in use. */
   usage: Reported<Pick<Body<'usage_update'>, 'used' | 'size' | 'cost'>> | null;
   /** The number of updates received. */
@@ -95,6 +98,7 @@ export function emptyFold(): Fold {
     commands: null,
     options: null,
     edits: null,
+    loggedOut: null,
     usage: null,
     updates: 0,
     seq: 0,
@@ -228,6 +232,7 @@ function applyBody(fold: Fold, body: SessionUpdate, at: Update): void {
     case 'session_info_update':
       fold.title = body.title ?? fold.title;
       applyEdits(fold, body);
+      applyLogin(fold, body);
       return applyRouting(fold, body, at);
     case 'current_mode_update':
       fold.mode = body.currentModeId;
@@ -305,6 +310,11 @@ function reported<T>({ _meta }: { _meta?: unknown }, value: T): Reported<T> {
 function applyEdits(fold: Fold, body: Body<'session_info_update'>): void {
   const { agent, editsAllowed } = openagents<EditsMeta>(body._meta);
   if (agent !== undefined && editsAllowed !== undefined) fold.edits = editsAllowed ? agent : null;
+}
+
+function applyLogin(fold: Fold, body: Body<'session_info_update'>): void {
+  const { agent, loggedOut } = openagents<LoginMeta>(body._meta);
+  if (agent !== undefined && loggedOut !== undefined) fold.loggedOut = loggedOut ? agent : null;
 }
 
 /** Attaches a routing decision to its prompt. */

@@ -47,6 +47,7 @@ export class Session {
   options = $state.raw<Fold['options']>(null);
   /** The agent that may edit files until its turn ends; null if none may. */
   edits = $state<string | null>(null);
+  loggedOut = $state<string | null>(null);
   /** A change of an option has been requested and is not answered yet. */
   setting = $state(false);
   usage = $state.raw<Fold['usage']>(null);
@@ -357,6 +358,7 @@ export class Session {
     this.commands = fold.commands;
     this.options = fold.options;
     this.edits = fold.edits;
+    this.loggedOut = fold.loggedOut;
     this.usage = fold.usage;
     this.waiting = [...fold.asked.values()].filter(({ approval }) => approval.state === 'pending');
     this.title = fold.title ?? this.title;

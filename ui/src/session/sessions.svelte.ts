@@ -4,9 +4,11 @@ import type {
   ActivityParams,
   Approval,
   AttachResult,
+  Excerpt,
   ExploreResult,
   FoundFiles,
   ImageData,
+  PastSession,
   QueueParams,
   SessionsParams,
   SnapshotParams,
@@ -17,6 +19,7 @@ import { EXPLORER_MODE } from '../agents/agent-words';
 import { promptBlocks, type Attachment } from './attachments.svelte';
 import type { Picture, ToolRow } from './rows';
 import type { Asked } from './fold';
+import { mentionable, type Mentionable } from './mentionable';
 import { Session } from './session.svelte';
 import { SessionList, type SessionItem } from './session-list.svelte';
 
@@ -186,10 +189,23 @@ export class Sessions {
     }
   }
 
-  /** Files of a session's folder whose path matches, best first. */
-  async findFiles(session: Session, query: string): Promise<readonly string[]> {
-    const { files } = await this.#link.request<FoundFiles>('_openagents/files/find', { sessionId: session.id, query });
-    return files;
+  /** What a prompt in a session can name, best first. */
+  async mentionable(session: Session, query: string): Promise<readonly Mentionable[]> {
+    const files = this.#link.request<FoundFiles>('_openagents/files/find', { sessionId: session.id, query });
+    const search = { query, cwd: session.cwd, limit: 5 };
+    const past = this.#link.request<{ sessions: PastSession[] }>('_openagents/sessions/search', search).then(
+      ({ sessions }) => sessions,
+      // Other agents' sessions may not be read.
+      () => [],
+    );
+    const others = this.list.items.filter(({ id, cwd }) => id !== session.id && cwd === session.cwd);
+    return mentionable(query, session.rows, await files, others, query.length > 1 ? await past : []);
+  }
+
+  /** The conversation of a session as text; `provider` is null for one of ours. */
+  async excerpt(provider: string | null, id: string): Promise<string> {
+    const query = provider === null ? { id } : { provider, id };
+    return (await this.#link.request<Excerpt>('_openagents/sessions/excerpt', query)).text;
   }
 
   /** Sends the first prompt in the queue without waiting for the end of the turn. */

@@ -20,7 +20,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, ImageBytes, PromptOutcome, SteerRequest, lowering_command},
-    update::RunState,
+    update::{AgentPart, RunState},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -272,6 +272,12 @@ impl Live {
                         ask.cancel();
                     }
                 }
+                // Of the adapters of Claude Code and Codex.
+                "_auth/status_update" => {
+                    if let Some(kind) = params["authStatus"]["kind"].as_str() {
+                        self.stage(|stage, _| stage.record(AgentPart::LoggedOut(kind == "none")));
+                    }
+                }
                 // Unknown extension notifications need no response.
                 _ => {}
             },
@@ -321,6 +327,9 @@ impl Live {
         let reason = match result {
             Ok(answer) => answer["stopReason"].as_str().unwrap_or("end_turn"),
             Err(error) => {
+                if error.wants_login() {
+                    stage.record(AgentPart::LoggedOut(true));
+                }
                 let text = match error.wants_login() {
                     true => format!("❌ {}", error.login_sentence(&stage.login)),
                     // Claude Code and Codex also send the sentence as their last message.
@@ -332,6 +341,9 @@ impl Live {
                 return stage.end(now, RunState::Failed, UNFINISHED, &text, false);
             }
         };
+        if reason != "cancelled" {
+            stage.record(AgentPart::LoggedOut(false));
+        }
         let unfinished = if refused && reason == "cancelled" { "it was not allowed" } else { UNFINISHED };
         let (state, text, cut_off) = match reason {
             "cancelled" if refused => {
@@ -482,6 +494,15 @@ impl Live {
                 return false;
             }
         }
+    }
+
+    /// Stops the work of one sub-agent. Returns whether it can be stopped by itself.
+    pub(super) fn stop_subagent(&self, id: &str) -> bool {
+        let can_stop = self.stage(|stage, _| stage.subagents.can_stop(id));
+        if can_stop {
+            self.connection.notify("session/cancel", &json!({"sessionId": id}));
+        }
+        can_stop
     }
 
     /// Ends the turn, whatever the agent does: immediately, or before its next message if one is being handled.

@@ -18,6 +18,7 @@ mod opening;
 mod options;
 #[cfg(test)]
 mod output_tests;
+mod own_sessions;
 mod questions;
 mod requests;
 mod stage;
@@ -43,7 +44,7 @@ use openagents_core::{
     CancellationToken,
     agent::{
         AgentEvent, AgentHost, AgentProvider, AgentRequest, CANCELLED, EarlierKind, EarlierSession,
-        PromptOutcome, SteerRequest, ToolServer, end_turn,
+        OwnSession, PromptOutcome, SteerRequest, ToolServer, end_turn,
     },
     model::{Activity, Availability},
     update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
@@ -343,6 +344,19 @@ impl AgentProvider for AcpAgent {
 
     fn steer(&self, request: &SteerRequest) -> bool {
         self.live(&request.session_id).is_some_and(|live| live.steer(request))
+    }
+
+    fn own_sessions(&self, workspace: &Path, cancel: &CancellationToken) -> Result<Vec<OwnSession>, String> {
+        self.list_own_sessions(workspace, cancel)
+    }
+
+    fn delete_own_session(
+        &self,
+        workspace: &Path,
+        id: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), String> {
+        self.delete_own(workspace, id, cancel)
     }
 
     fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool {

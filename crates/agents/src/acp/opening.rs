@@ -93,6 +93,20 @@ impl Opening<'_> {
         Ok(OpenedSession { session, lost, notes })
     }
 
+    /// Introduces us to an agent that gets no session. Returns what it can do with sessions.
+    pub(super) fn introduce(&self) -> Result<Value, Stop> {
+        let answer = self.initialize()?;
+        self.live.stage(|stage, _| stage.login = self.login_advice(&answer));
+        let can = serde_json::to_value(&answer.agent_capabilities).unwrap_or_default();
+        Ok(can["sessionCapabilities"].clone())
+    }
+
+    /// Calls the agent and returns its answer.
+    pub(super) fn call(&self, method: &str, params: &Value) -> Result<Value, Stop> {
+        let (_, reply) = self.live.connection.call(method, params);
+        self.wait_for_reply(method, &reply)?.map_err(|error| self.refusal(method, &error))
+    }
+
     /// Creates a session of the agent and returns its id.
     fn create(
         &self,
@@ -310,6 +324,7 @@ impl Opening<'_> {
 
     fn refusal(&self, method: &str, error: &RpcError) -> Stop {
         if error.wants_login() {
+            self.host.report(AgentPart::LoggedOut(true));
             return Stop::Failed(self.live.stage(|stage, _| error.login_sentence(&stage.login)));
         }
         let (name, why) = (&self.config.name, error.sentence());

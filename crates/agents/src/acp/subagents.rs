@@ -1,12 +1,12 @@
 //! The sub-agents of an agent: `subagent_update` and messages between sessions.
 
-use super::{from_wire, live::Live, stage::Stage};
+use super::{from_wire, stage::Stage};
 use crate::{
     limits::OPTION_ID,
     output::{Change, Direction, SubagentNews, SubagentState, one_line},
 };
 use openagents_core::update::RunState;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Instant;
 
 /// An update about a sub-agent, other than its own output.
@@ -106,20 +106,10 @@ impl Stage {
     }
 }
 
-impl Live {
-    /// Stops the work of one sub-agent. Returns whether it can be stopped by itself.
-    pub(super) fn stop_subagent(&self, id: &str) -> bool {
-        let can_stop = self.stage(|stage, _| stage.subagents.can_stop(id));
-        if can_stop {
-            self.connection.notify("session/cancel", &json!({"sessionId": id}));
-        }
-        can_stop
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn subagent_update_is_read_leniently() {

@@ -9,7 +9,9 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, CANCELLED, PromptOutcome, SteerRequest, end_turn},
+    agent::{
+        AgentHost, AgentProvider, AgentRequest, CANCELLED, OwnSession, PromptOutcome, SteerRequest, end_turn,
+    },
     model::{Availability, LanguageModel},
     update::{OptionValue, RunState, SessionOption},
 };
@@ -167,6 +169,20 @@ impl AgentProvider for Listed {
 
     fn steer(&self, request: &SteerRequest) -> bool {
         self.running().iter().any(|provider| provider.steer(request))
+    }
+
+    fn own_sessions(&self, workspace: &Path, cancel: &CancellationToken) -> Result<Vec<OwnSession>, String> {
+        self.wait(cancel).unwrap_or_else(|| Err("cancelled".to_owned()))?.own_sessions(workspace, cancel)
+    }
+
+    fn delete_own_session(
+        &self,
+        workspace: &Path,
+        id: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), String> {
+        let provider = self.wait(cancel).unwrap_or_else(|| Err("cancelled".to_owned()))?;
+        provider.delete_own_session(workspace, id, cancel)
     }
 
     fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool {

@@ -15,6 +15,7 @@ mod level;
 mod notes;
 mod opening;
 mod options;
+mod own_sessions;
 mod prompts;
 mod questions;
 mod replay;

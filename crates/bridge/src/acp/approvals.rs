@@ -13,7 +13,7 @@ use openagents_core::{
     text::fenced,
     trust::TrustQuestion,
 };
-use openagents_sessions::{prune, store::Asked};
+use openagents_sessions::{Mode, prune, store::Asked};
 use openagents_wire::{AnswerApproval, PermissionMeta, Scope, StandingRule, meta};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -33,6 +33,8 @@ pub(super) enum PermissionAnswer {
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
     client: Mutex<Abilities>,
+    /// The agents that it can choose from, as it last got them.
+    modes: Mutex<Arc<[Mode]>>,
     /// Requests by approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
 }
@@ -56,6 +58,14 @@ impl PermissionRequests {
 
     pub(super) fn client(&self) -> Abilities {
         *self.client.lock()
+    }
+
+    pub(super) fn know_modes(&self, modes: Vec<Mode>) {
+        *self.modes.lock() = modes.into();
+    }
+
+    pub(super) fn modes(&self) -> Arc<[Mode]> {
+        self.modes.lock().clone()
     }
 
     /// Returns the frames that bring the client up to date with the pending approvals of a session.

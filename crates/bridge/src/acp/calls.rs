@@ -1,8 +1,9 @@
 //! The calls of one ACP connection, run in order.
 
-use super::answer::{Answer, Following, LONG};
 use super::{
+    answer::{Answer, Following, LONG},
     approvals::{self, PermissionAnswer, PermissionRequests},
+    editor_options,
     from_wire::{self, Call},
     images, to_wire,
 };
@@ -21,7 +22,7 @@ use openagents_connection::{
 };
 use openagents_core::{
     approval::Approval,
-    update::{PromptImage, RunState},
+    update::{PromptImage, RunState, SessionOption},
 };
 use openagents_orchestration::explore::PlannerChoice;
 use openagents_remote::devices::{audit_rows::Actor, registry::ConnectionLease};
@@ -75,13 +76,21 @@ impl Methods {
     }
 
     pub(super) async fn modes(&self, session: &Session) -> SessionModeState {
-        let modes = self.services.turns.modes().await;
-        to_wire::modes(&session.mode(), &modes)
+        to_wire::modes(&session.mode(), &self.services.turns.modes().await)
     }
 
     pub(super) async fn options(&self, session: &Arc<Session>) -> Vec<SessionConfigOption> {
-        let (agent, options) = self.services.turns.session_options(session).await;
-        to_wire::options(&agent, &options)
+        let turns = &self.services.turns;
+        let (mode, options) = turns.session_options(session).await;
+        self.options_of(&mode, &options).await
+    }
+
+    /// Returns the options of the agent that answers in a session, as this client shows them.
+    pub(super) async fn options_of(&self, mode: &str, options: &[SessionOption]) -> Vec<SessionConfigOption> {
+        let modes = self.services.turns.modes().await;
+        let shown = editor_options::shown(self.requests.client(), &modes, mode, options);
+        self.requests.know_modes(modes);
+        shown
     }
 
     pub(super) fn by(&self, prompt_id: Option<String>) -> Sender {
@@ -261,6 +270,7 @@ impl Methods {
             Ours::HistoryConfigure(change) => self.configure_history(change).await,
             Ours::HistoryClear(_) => self.clear_history_index().await,
             Ours::SessionsSearch(search) => self.search_sessions(search).await,
+            Ours::SessionsExcerpt(query) => self.excerpt(query).await,
             Ours::SessionsLabel(label) => self.label(label).await,
             Ours::TrustList(Watch { watch }) => Ok(list_answer(watch, trust.snapshot(), trust)),
             Ours::TrustAdd(request) => self.trust(&request.path, request.seen).await,
@@ -289,6 +299,9 @@ impl Methods {
                 let config_options = to_wire::options(&agent, &options);
                 now::<methods::AgentsOptions>(AgentOptions { config_options })
             }
+            Ours::AgentsSessions(query) => self.agent_sessions(query).await,
+            Ours::AgentsContinueSession(request) => self.continue_session(request).await,
+            Ours::AgentsDeleteSession(request) => self.delete_agent_session(request).await,
             Ours::AgentsDecisions(_) => {
                 served(&self.services.agents, method)?;
                 let decisions = sessions.with_store(|store| store.decisions()).await?;

@@ -1,6 +1,6 @@
 //! One ACP connection: incoming frames, outgoing session updates.
 
-use super::{approvals::PermissionRequests, calls::Methods, from_wire, to_wire};
+use super::{approvals::PermissionRequests, calls::Methods, editor_options, from_wire, to_wire};
 use crate::acp::services::Services;
 use openagents_connection::{
     inspect::Peer,
@@ -14,6 +14,7 @@ use openagents_connection::{
 use openagents_core::{
     approval::{Approval, ApprovalSubject},
     model::Activity,
+    update::{AgentPart, AgentState, SessionUpdate},
 };
 use openagents_remote::devices::registry::ConnectionLease;
 use openagents_sessions::{Folded, ListNews, QueueState, Session, store::Stored};
@@ -119,6 +120,20 @@ impl Dialect for Acp {
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Utf8Bytes> {
         let client = self.requests.client();
+        // An editor gets the agent among the options, anew after each change of either.
+        let options = |stored: &Arc<Stored>| {
+            let (mode, options) = match &stored.update {
+                // What this agent offers follows in the log.
+                SessionUpdate::Mode(mode) => (&mode.mode_id, &Vec::new()),
+                SessionUpdate::AgentState(AgentState { agent, part: AgentPart::Options(options) }) => {
+                    (agent, options)
+                }
+                _ => return None,
+            };
+            let options = editor_options::shown(client, &self.requests.modes(), mode, options);
+            let params = editor_options::changed(session.id(), options);
+            Some(Utf8Bytes::from(rpc::notification("session/update", &params)))
+        };
         let frame = |stored: &Arc<Stored>| {
             let update = client.shown(&stored.update)?;
             let encode = || {
@@ -131,7 +146,17 @@ impl Dialect for Acp {
             let encoded = stored.encoded.get_or_encode(encode);
             Some(Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into()))
         };
-        page.iter().filter_map(frame).collect()
+        if client.reads_log {
+            return page.iter().filter_map(frame).collect();
+        }
+        let all = page.iter().flat_map(|stored| match options(stored) {
+            Some(options) if matches!(stored.update, SessionUpdate::Mode(_)) => {
+                [frame(stored), Some(options)]
+            }
+            Some(options) => [Some(options), None],
+            None => [frame(stored), None],
+        });
+        all.flatten().collect()
     }
 
     fn activity(&mut self, session: &Session, activity: Option<Activity>) -> Option<String> {

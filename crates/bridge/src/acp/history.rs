@@ -2,22 +2,26 @@
 
 use super::to_wire;
 use openagents_connection::fault::Fault;
-use openagents_core::{CancellationToken, budget::Budget};
+use openagents_core::{
+    CancellationToken,
+    agent::{self, Speaker},
+    budget::Budget,
+};
 use openagents_sessions::store::TranscriptLabel;
 use openagents_transcripts::{
     history::{
         Event, EventKind, History, Part, PatternKind, Provider, Query, SearchQuery, SearchText, SessionKey,
-        Transcript,
+        Span, Transcript,
     },
     history_index::{IndexProgress, IndexedMatches},
     replay::Replay,
 };
 use openagents_wire::{
-    FindLines, HistoryFilter, HistoryPage, LineText, ListHistory, NotSearched, PastLines, PastPart,
+    Excerpt, FindLines, HistoryFilter, HistoryPage, LineText, ListHistory, NotSearched, PastLines, PastPart,
     PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
 use serde_json::Value;
-use std::{collections::HashMap, path::Path, time::Duration};
+use std::{collections::HashMap, ops::ControlFlow, path::Path, time::Duration};
 
 /// Time limit for finding the transcripts.
 pub(super) const LIST_TIME: Duration = Duration::from_secs(5);
@@ -35,6 +39,9 @@ pub(super) const QUERY: usize = 1_000;
 const LINES: usize = 5_000;
 /// Maximum bytes of a part: a few hundred rows of a timeline.
 const PART: u64 = 512 << 10;
+/// Maximum bytes read from each end of a transcript for its text, and of one line.
+const EXCERPT: u64 = 4 << 20;
+const EXCERPT_LINE: usize = 1 << 20;
 /// Maximum number of transcripts that a search returns.
 const FOUND: usize = 50;
 /// Time limit for searching whole logs.
@@ -215,6 +222,39 @@ pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
         let name = openagents_core::text::prefix(name, 100);
         Fault::invalid_params(format!("Unknown agent {name}. Known agents: {known}."))
     })
+}
+
+/// Returns the conversation of a transcript as text. Blocks.
+pub(super) fn excerpt(history: &History, session: &SessionName) -> Result<Excerpt, Fault> {
+    let budget = within(READ_TIME);
+    let transcript = find(history, session, &budget)?;
+    let span = Span {
+        from_line: 1,
+        to_line: u64::MAX,
+        bytes: EXCERPT,
+        tail_bytes: EXCERPT,
+        line_bytes: EXCERPT_LINE,
+    };
+    let mut messages: Vec<(Speaker, String)> = Vec::new();
+    let read = history.read_transcript(&transcript, span, &budget, &mut |event| {
+        if !event.undone {
+            let speaker = match &event.kind {
+                EventKind::Prompt => Some(Speaker::User),
+                EventKind::Assistant => Some(Speaker::Agent),
+                EventKind::ToolCall { .. } => Some(Speaker::Call),
+                _ => None,
+            };
+            let text = match &event.kind {
+                EventKind::ToolCall { name } => format!("{name} {}", event.text),
+                _ => event.text,
+            };
+            messages.extend(speaker.map(|speaker| (speaker, text)));
+        }
+        ControlFlow::Continue(())
+    });
+    read.map_err(|error| unreadable(&transcript, &error))?;
+    let text = agent::excerpt(messages.iter().map(|(speaker, text)| (*speaker, text.as_str())));
+    Ok(Excerpt { text: text.unwrap_or_default() })
 }
 
 /// Returns the transcripts that match a typed text, best first, each with a matching line. `find` queries the index.

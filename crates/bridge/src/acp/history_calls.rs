@@ -7,11 +7,11 @@ use super::{
     past_sessions::PastSessions,
 };
 use openagents_connection::{fault::Fault, rpc};
-use openagents_sessions::{run_blocking, store::Marks};
+use openagents_sessions::{SessionError, run_blocking, store::Marks};
 use openagents_transcripts::history::History;
 use openagents_wire::{
-    Empty, FindLines, HistoryChange, LabelSession, ListHistory, Method, ReadHistory, ReadLine,
-    SearchSessions, methods,
+    Empty, Excerpt, ExcerptQuery, FindLines, HistoryChange, LabelSession, ListHistory, Method, ReadHistory,
+    ReadLine, SearchSessions, SessionName, methods,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -72,6 +72,19 @@ impl Methods {
 
     pub(super) async fn clear_history_index(&self) -> Result<Answer, Fault> {
         self.change_history(PastSessions::clear).await
+    }
+
+    /// Returns the conversation of a session as text.
+    pub(super) async fn excerpt(&self, ExcerptQuery { provider, id }: ExcerptQuery) -> Result<Answer, Fault> {
+        let Some(provider) = provider else {
+            let session = self.session(&id).await?;
+            let read = run_blocking(move || session.excerpt()).await;
+            let text = read.ok_or_else(|| Fault::internal("The session could not be read."))?;
+            let text = text.map_err(SessionError::from)?.unwrap_or_default();
+            return now::<methods::SessionsExcerpt>(Excerpt { text });
+        };
+        let name = SessionName { provider, id };
+        self.with_history::<methods::SessionsExcerpt>(move |history| history::excerpt(history, &name)).await
     }
 
     /// Stores the user's label for a session or a transcript.

@@ -5,6 +5,7 @@ mod answer;
 pub(crate) mod approvals;
 pub(crate) mod calls;
 pub(crate) mod connection;
+mod editor_options;
 pub(crate) mod from_wire;
 pub(crate) mod history;
 pub(crate) mod history_calls;

@@ -21,11 +21,12 @@ use openagents_connection::{
     pass::{self, Who},
     rpc,
 };
-use openagents_core::{CancellationToken, agent::ImageBytes, budget::Budget};
+use openagents_core::{CancellationToken, agent::ImageBytes, budget::Budget, workspace::WorkspaceError};
+use openagents_search::symbols::Symbol;
 use openagents_sessions::{Wanted, run_blocking, store::Store};
 use openagents_wire::{
-    self as wire, ConnectionMeta, FindFiles, FoundFiles, ImageData, ListMeta, LoginScreenQuery, ReadImage,
-    UpdatePage, UpdateQuery, WorkspaceInfo, WorkspacesResult, methods,
+    self as wire, ConnectionMeta, FindFiles, FoundFiles, FoundSymbol, ImageData, ListMeta, LoginScreenQuery,
+    ReadImage, UpdatePage, UpdateQuery, WorkspaceInfo, WorkspacesResult, methods,
 };
 use std::{path::Path, time::Duration};
 
@@ -34,6 +35,9 @@ const PAGE: usize = 50;
 /// Maximum number of files that are found, and time to list those of a folder.
 const FILES: usize = 50;
 const FILES_WITHIN: Duration = Duration::from_secs(2);
+/// The same for definitions. The files that are not read by then are read with the next key.
+const SYMBOLS: usize = 20;
+const SYMBOLS_WITHIN: Duration = Duration::from_millis(400);
 /// Maximum wait for a change of a login's screen.
 const LOGIN_WAIT: Duration = Duration::from_secs(10);
 /// Default and maximum bytes of one page of `_openagents/update`.
@@ -113,20 +117,26 @@ impl Methods {
         })))
     }
 
-    /// Lists files whose path matches what a user types.
+    /// Lists files whose path, and definitions whose name match what a user types.
     pub(super) async fn find_files(
         &self,
         FindFiles { session_id, query }: FindFiles,
     ) -> Result<Answer, Fault> {
-        let (session, names) = (self.session(&session_id).await?, self.services.files.clone());
+        let (session, services) = (self.session(&session_id).await?, self.services.clone());
         let find = move || {
             let budget = Budget::within(FILES_WITHIN, &CancellationToken::new());
-            names.matching(session.cwd(), &query, FILES, &budget)
+            let (root, names) = (session.cwd(), &services.files);
+            let files = names.matching(root, &query, FILES, &budget)?;
+            let symbols =
+                services.symbols.matching(root, &query, SYMBOLS, names, &budget.sooner(SYMBOLS_WITHIN))?;
+            Ok::<_, WorkspaceError>((files, symbols))
         };
         let found =
             run_blocking(find).await.ok_or_else(|| Fault::internal("The files could not be listed."))?;
-        let files = found.map_err(|error| Fault::invalid_params(format!("{error}.")))?;
-        now::<methods::FilesFind>(FoundFiles { files })
+        let (files, symbols) = found.map_err(|error| Fault::invalid_params(format!("{error}.")))?;
+        let symbol = |Symbol { name, path, line }| FoundSymbol { name, path, line };
+        let symbols = symbols.into_iter().map(symbol).collect();
+        now::<methods::FilesFind>(FoundFiles { files, symbols })
     }
 
     /// Returns a part of an update's whole text.

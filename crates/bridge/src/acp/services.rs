@@ -8,7 +8,7 @@ use openagents_core::{
     model::{LocalModels, ModelCommand, SettingsStore},
 };
 use openagents_remote::{devices::registry::Devices, network::state::Network};
-use openagents_search::files::FileNames;
+use openagents_search::{files::FileNames, symbols::Symbols};
 use openagents_sessions::{SessionRegistry, TurnExecutor, run_blocking};
 use openagents_tools::reading::{
     READING_SETTINGS, Readable, Reader, ReadingRule, ReadingRules, ReadingSwitch, reading_rule,
@@ -35,6 +35,7 @@ pub(crate) struct Services {
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,
     pub(crate) files: Arc<FileNames>,
+    pub(crate) symbols: Arc<Symbols>,
     pub(crate) ios: Arc<openagents_ios::services::Services>,
     /// Answers that wait for the end of a turn, awaited when the bridge stops.
     pub(crate) answers: TaskTracker,

@@ -3,14 +3,15 @@
 use super::{
     answer::{Answer, Following, LONG},
     calls::{Methods, now},
+    editor_options,
     from_wire::{self, policy},
     to_wire,
 };
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
     ForkSessionRequest, ForkSessionResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
-    NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest,
+    NewSessionResponse, ResumeSessionRequest, ResumeSessionResponse, SessionConfigOptionValue,
+    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
 };
 use openagents_connection::{
     fault::Fault,
@@ -20,9 +21,10 @@ use openagents_connection::{
     rpc,
 };
 use openagents_core::{text::prefix, trust::AgentFiles};
-use openagents_sessions::{SessionError, SessionRegistry, TrustedWorkspaces, store};
+use openagents_sessions::{KnownSession, Session, SessionError, SessionRegistry, TrustedWorkspaces, store};
 use openagents_wire::{
-    self as wire, AttachParams, AttachResult, NewSessionMeta, Scope, SnapshotMark, TrustResult,
+    self as wire, AgentSession, AgentSessions, AgentSessionsQuery, AttachParams, AttachResult,
+    ContinueSession, DeleteAgentSession, NewSessionMeta, Scope, SessionRef, SnapshotMark, TrustResult,
     TrustSnapshot, TrustedWorkspace, methods,
 };
 use serde_json::json;
@@ -77,19 +79,54 @@ impl Methods {
         Ok(Answer::Now(rpc::value(&response)))
     }
 
+    /// Lists the sessions that an agent keeps itself. Later, because the agent has to start.
+    pub(super) async fn agent_sessions(&self, query: AgentSessionsQuery) -> Result<Answer, Fault> {
+        let (turns, cwd) = (self.services.turns.clone(), self.services.sessions.admit(&query.cwd).await?);
+        Ok(Answer::Later(Box::pin(async move {
+            let sessions = turns.own_sessions(&query.agent, cwd).await?;
+            let row = |KnownSession { own, session_id }| AgentSession {
+                id: own.id,
+                title: own.title,
+                updated_at: own.updated_at,
+                session_id,
+            };
+            Ok(rpc::value(&AgentSessions { sessions: sessions.into_iter().map(row).collect() }))
+        })))
+    }
+
+    pub(super) async fn continue_session(&self, request: ContinueSession) -> Result<Answer, Fault> {
+        let ContinueSession { agent, cwd, id, title } = request;
+        let cwd = self.services.sessions.admit(&cwd).await?;
+        let session = self.services.turns.continue_own_session(&agent, &cwd, &id, title).await?;
+        now::<methods::AgentsContinueSession>(SessionRef { session_id: session.id().to_string() })
+    }
+
+    pub(super) async fn delete_agent_session(&self, request: DeleteAgentSession) -> Result<Answer, Fault> {
+        let (turns, cwd) = (self.services.turns.clone(), self.services.sessions.admit(&request.cwd).await?);
+        Ok(Answer::Later(Box::pin(async move {
+            turns.delete_own_session(&request.agent, cwd, request.id).await?;
+            Ok(json!({}))
+        })))
+    }
+
     pub(super) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
-        let (wanted, modes) = (request.mode_id.0, self.services.turns.modes().await);
-        if modes.iter().all(|mode| *mode.id != *wanted) {
+        self.choose_mode(&session, &request.mode_id.0).await?;
+        Ok(Answer::Now(json!({})))
+    }
+
+    async fn choose_mode(&self, session: &Arc<Session>, wanted: &str) -> Result<(), Fault> {
+        let modes = self.services.turns.modes().await;
+        if modes.iter().all(|mode| mode.id != wanted) {
             let known: Vec<_> = modes.iter().map(|mode| mode.id.as_str()).collect();
-            let wanted = openagents_core::text::prefix(&wanted, 100);
+            let wanted = prefix(wanted, 100);
             let message = format!("There is no mode {wanted}; there are {}.", known.join(", "));
             return Err(Fault::invalid_params(message));
         }
         if *session.mode() != *wanted {
-            session.set_mode(&wanted).await?;
+            session.set_mode(wanted).await?;
         }
-        Ok(Answer::Now(json!({})))
+        Ok(())
     }
 
     /// Sets an option of an agent. Returns all options of that agent.
@@ -99,6 +136,13 @@ impl Methods {
         request: SetSessionConfigOptionRequest,
     ) -> Result<Answer, Fault> {
         let session = self.session(&request.session_id.0).await?;
+        if let (editor_options::AGENT, SessionConfigOptionValue::ValueId { value }) =
+            (&*request.config_id.0, &request.value)
+        {
+            self.choose_mode(&session, &value.0).await?;
+            let options = self.options(&session).await;
+            return Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))));
+        }
         let change = from_wire::option_change(&request, self.lease.pass.may(Scope::Approve))?;
         let agent = change.agent.clone();
         let what = format!("{} = {}", request.config_id.0, prefix(&change.value.to_string(), 200));
@@ -112,7 +156,7 @@ impl Methods {
         if self.lease.pass.who != Who::Local {
             self.services.devices.record(&self.actor(), method, &what).await;
         }
-        let options = to_wire::options(&agent, &options);
+        let options = self.options_of(&agent, &options).await;
         Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))))
     }
 

@@ -20,8 +20,8 @@ use openagents_core::update::{
 use openagents_sessions::{Folded, Listed, Mode, Queued, prune};
 use openagents_transcripts::history::TranscriptImage;
 use openagents_wire::{
-    EditsMeta, EntryMeta, ModeMeta, NoticeMeta, OptionValueMeta, PlanMeta, PromptMeta, QueuedPrompt,
-    RoutingMeta, SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta,
+    EditsMeta, EntryMeta, LoginMeta, ModeMeta, NoticeMeta, OptionValueMeta, PlanMeta, PromptMeta,
+    QueuedPrompt, RoutingMeta, SessionMeta, SpeechMeta, StateMeta, TerminalMeta, ToolMeta, UpdateMeta, meta,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -158,6 +158,10 @@ fn wire(update: &SessionUpdate, limit: usize) -> Wire {
                 AgentPart::EditsAllowed(edits_allowed) => Wire::SessionInfoUpdate(
                     SessionInfoUpdate::new()
                         .meta(meta(&EditsMeta { agent: agent.clone(), edits_allowed: *edits_allowed })),
+                ),
+                AgentPart::LoggedOut(logged_out) => Wire::SessionInfoUpdate(
+                    SessionInfoUpdate::new()
+                        .meta(meta(&LoginMeta { agent: agent.clone(), logged_out: *logged_out })),
                 ),
                 AgentPart::Title(title) => {
                     Wire::SessionInfoUpdate(SessionInfoUpdate::new().title(title.clone()))

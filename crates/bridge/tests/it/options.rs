@@ -92,11 +92,11 @@ async fn only_clients_that_may_approve_lower_what_an_agent_asks() {
         assert!(message.contains("may ask less often after this"), "{message}");
     }
     let now = prompter.request(SET, set(&session, "codex/model", "large")).await;
-    assert_eq!(values(&now), [("codex/model", "large"), ("codex/mode", "ask")]);
+    assert_eq!(values(&now)[1..], [("codex/model", "large"), ("codex/mode", "ask")]);
     let now = approver.request(SET, set(&session, "codex/mode", "yolo")).await;
-    assert_eq!(values(&now), [("codex/model", "large"), ("codex/mode", "yolo")]);
+    assert_eq!(values(&now)[1..], [("codex/model", "large"), ("codex/mode", "yolo")]);
     let now = prompter.request(SET, set(&session, "codex/mode", "ask")).await;
-    assert_eq!(values(&now), [("codex/model", "large"), ("codex/mode", "ask")]);
+    assert_eq!(values(&now)[1..], [("codex/model", "large"), ("codex/mode", "ask")]);
     for (option, value) in
         [("codex/mode", "no such"), ("codex/none", "x"), ("gemini/mode", "ask"), ("mode", "ask"), ("", "")]
     {
@@ -145,16 +145,27 @@ async fn every_client_sees_the_same_options() {
     desk.request("session/prompt", prompt(&session, "Begin")).await;
     let loaded = editor.request("session/load", json!({"sessionId": session})).await;
     let both = [("codex/model", "small"), ("codex/mode", "ask")];
-    assert_eq!(values(&loaded), both);
-    let asks = loaded.pointer("/configOptions/1/options/2/_meta/openagents/asks");
+    // An editor that knows options shows no modes, so it chooses the agent among them.
+    assert_eq!(values(&loaded), [&[("agent", CODEX)], &both[..]].concat());
+    assert_eq!(loaded.pointer("/configOptions/0/category"), Some(&json!("_agent")));
+    let asks = loaded.pointer("/configOptions/2/options/2/_meta/openagents/asks");
     assert_eq!(asks, Some(&json!("bypass")));
     editor.notes.clear();
     desk.notes.clear();
     editor.request(SET, set(&session, "codex/model", "large")).await;
-    for client in [&mut desk, &mut editor] {
+    for (client, agent) in [(&mut desk, None), (&mut editor, Some(("agent", CODEX)))] {
         let notes = client.notes_until("config_option_update").await;
-        assert_eq!(values(&notes.last().unwrap()["update"])[0], ("codex/model", "large"));
+        let expected: Vec<_> =
+            agent.into_iter().chain([("codex/model", "large"), ("codex/mode", "ask")]).collect();
+        assert_eq!(values(&notes.last().unwrap()["update"]), expected);
     }
+    // Whoever changes the agent, the editor's options follow.
+    desk.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
+    let notes = editor.notes_until("config_option_update").await;
+    assert_eq!(values(&notes.last().unwrap()["update"])[0], ("agent", "default_mode"));
+    let answer = editor.request(SET, set(&session, "agent", CODEX)).await;
+    assert_eq!(values(&answer), [("agent", CODEX), ("codex/model", "large"), ("codex/mode", "ask")]);
+    assert_eq!(editor.error(SET, set(&session, "agent", "nobody")).await.0, -32602);
     // An agent that was not used here is offered as it was elsewhere.
     let new = desk.request("session/new", json!({"cwd": test.workspace, "mcpServers": []})).await;
     assert_eq!(values(&new), [], "OpenAgents itself has none");

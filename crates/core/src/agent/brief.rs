@@ -1,22 +1,54 @@
-//! The earlier conversation of a session as text, for an agent that lost its own copy of the session.
+//! A conversation as text: for an agent that lost its own copy of the session, and for a prompt that names a session.
 
 use super::conversation::Conversation;
 use crate::{model::Message, text::cut_with_note};
 
-/// Maximum characters in total, without the first prompt.
-const ROOM: usize = 12_000;
-
-/// Maximum characters of one message.
-const MESSAGE: usize = 1_500;
+/// Maximum characters in total without the first prompt, and of one message.
+const BRIEF: (usize, usize) = (12_000, 1_500);
+const EXCERPT: (usize, usize) = (48_000, 4_000);
 
 /// Maximum characters of a call's arguments, and of its result.
 const CALL: usize = 300;
 
 /// Returns the first prompt and the newest messages as text that precedes the next prompt; `None` if there are none.
 pub fn brief(conversation: &Conversation) -> Option<String> {
-    let all: Vec<String> = conversation.messages(usize::MAX).iter().map(format_message).collect();
+    let (room, message) = BRIEF;
+    let earlier =
+        fitting(conversation.messages(usize::MAX).iter().map(|it| format_message(it, message)), room)?;
+    Some(format!(
+        "This continues an earlier session that can't be opened again. The earlier conversation follows \
+         for reference; do not repeat any of it.\n<earlier_session>\n{earlier}</earlier_session>\n\nThe prompt:\n\n"
+    ))
+}
+
+/// What a message in an excerpt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    User,
+    Agent,
+    /// A call: its name and arguments.
+    Call,
+    Result,
+}
+
+/// Returns the first message of a session and the newest ones as text, for a prompt that names the session; `None` if
+/// there are none.
+pub fn excerpt<'a>(messages: impl Iterator<Item = (Speaker, &'a str)>) -> Option<String> {
+    let (room, message) = EXCERPT;
+    fitting(messages.map(|(speaker, text)| format_line(speaker, text, message)), room)
+}
+
+/// Returns the messages of a conversation for [`excerpt`].
+pub fn conversation_excerpt(conversation: &Conversation) -> Option<String> {
+    let (room, message) = EXCERPT;
+    fitting(conversation.messages(usize::MAX).iter().map(|it| format_message(it, message)), room)
+}
+
+/// Joins the first text and the newest ones that fit.
+fn fitting(all: impl Iterator<Item = String>, room: usize) -> Option<String> {
+    let all: Vec<String> = all.filter(|text| !text.is_empty()).collect();
     let (first, rest) = all.split_first()?;
-    let mut room = ROOM;
+    let mut room = room;
     let fits = |message: &&String| {
         room = room.saturating_sub(message.chars().count());
         room > 0
@@ -27,27 +59,29 @@ pub fn brief(conversation: &Conversation) -> Option<String> {
         count => format!("({count} messages left out)\n"),
     };
     let newest = rest[rest.len() - newest..].concat();
-    Some(format!(
-        "This continues an earlier session that can't be opened again. The earlier conversation follows \
-         for reference; do not repeat any of it.\n<earlier_session>\n{first}{left_out}{newest}</earlier_session>\n\nThe prompt:\n\n"
-    ))
+    Some(format!("{first}{left_out}{newest}"))
 }
 
-fn format_message(message: &Message) -> String {
-    let line = |who: &str, text: &str, room| match text.trim() {
-        "" => String::new(),
-        text => format!("{who}: {}\n", cut_with_note(text, room)),
-    };
+fn format_message(message: &Message, room: usize) -> String {
     match message {
-        Message::User { text } => line("User", text, MESSAGE),
+        Message::User { text } => format_line(Speaker::User, text, room),
         Message::Assistant(answer) => {
             let called = answer
                 .calls
                 .iter()
-                .map(|call| line("Call", &format!("{} {}", call.name, call.arguments), CALL));
-            line("Agent", &answer.text, MESSAGE) + &called.collect::<String>()
+                .map(|call| format_line(Speaker::Call, &format!("{} {}", call.name, call.arguments), room));
+            format_line(Speaker::Agent, &answer.text, room) + &called.collect::<String>()
         }
-        Message::Tool { text, .. } => line("Result", text, CALL),
+        Message::Tool { text, .. } => format_line(Speaker::Result, text, room),
+    }
+}
+
+/// Returns an empty text for one that says nothing.
+fn format_line(speaker: Speaker, text: &str, room: usize) -> String {
+    let room = if matches!(speaker, Speaker::User | Speaker::Agent) { room } else { CALL };
+    match text.trim() {
+        "" => String::new(),
+        text => format!("{speaker:?}: {}\n", cut_with_note(text, room)),
     }
 }
 
@@ -113,7 +147,7 @@ mod tests {
         let long: Vec<_> =
             (0..200).flat_map(|turn| [user(&format!("{turn} {}", "x".repeat(5_000))), agent("ok")]).collect();
         let brief = brief_of(&long).unwrap();
-        assert!(brief.chars().count() < 2 * ROOM, "{}", brief.len());
+        assert!(brief.chars().count() < 2 * BRIEF.0, "{}", brief.len());
         for part in ["User: 0 x", "messages left out)\n", "User: 199 x"] {
             assert!(brief.contains(part), "{part}");
         }

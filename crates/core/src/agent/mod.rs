@@ -17,12 +17,12 @@ pub use agents::{
     AgentsError, AgentsSnapshot, CustomAgent, CustomKind, InstallProgress, PackageList, PackageOffer,
     ShellProblem, UnaskedAgent, WorkspaceAgent, WorkspaceTools,
 };
-pub use brief::brief;
+pub use brief::{Speaker, brief, conversation_excerpt, excerpt};
 pub use coalescer::{Coalescer, Piece, TextRole};
 pub use conversation::{Conversation, EARLIER_RESULT_CHARS, is_from_model};
 pub use login::{LOGIN_COLUMNS, LOGIN_ROWS, LoginScreen, LoginTerminal};
 pub use provider::{
     AccessLimits, AgentHost, AgentProvider, AgentRequest, EarlierKind, EarlierSession, ImageBytes,
-    SteerRequest, lowering_command,
+    OwnSession, SteerRequest, lowering_command,
 };
 pub use tools::{ToolServer, ToolServerKind};

@@ -81,6 +81,18 @@ pub trait AgentProvider: Send + Sync + std::fmt::Debug {
     /// ended meanwhile. Blocks until it answers.
     fn steer(&self, request: &SteerRequest) -> bool;
 
+    /// Returns the sessions that it keeps itself in a workspace, newest first. Starts its program. Blocks; an error is a
+    /// sentence.
+    fn own_sessions(&self, workspace: &Path, cancel: &CancellationToken) -> Result<Vec<OwnSession>, String>;
+
+    /// Deletes one of them there, by its id. Blocks; an error is a sentence.
+    fn delete_own_session(
+        &self,
+        workspace: &Path,
+        id: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), String>;
+
     /// Stops one of its sub-agents, by the agent's own id of it. Returns whether it can be stopped by itself; its end
     /// comes as an update.
     fn stop_subagent(&self, session_id: &str, subagent: &str) -> bool;
@@ -135,6 +147,17 @@ pub enum EarlierKind {
     Branched,
     /// The same, but that session has had more turns since.
     Passed,
+}
+
+/// A session that an agent keeps itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSession {
+    /// The agent's id of it.
+    pub id: String,
+    /// One line.
+    pub title: Option<String>,
+    /// Milliseconds since the epoch.
+    pub updated_at: Option<i64>,
 }
 
 /// An image as agents get it.

@@ -23,6 +23,8 @@ pub enum AgentPart {
     Usage(ContextUsage),
     /// Until its turn ends, the agent need not ask before it edits files in the workspace.
     EditsAllowed(bool),
+    /// The agent does no work until the user logs in.
+    LoggedOut(bool),
     /// What the agent calls the session: its title, unless the user has given it one. Logged as a title.
     Title(String),
 }
@@ -65,6 +67,7 @@ impl AgentPart {
             Self::Options(_) => "options",
             Self::Usage(_) => "usage",
             Self::EditsAllowed(_) => "edits_allowed",
+            Self::LoggedOut(_) => "logged_out",
             Self::Title(_) => "title",
         }
     }
@@ -89,6 +92,10 @@ mod tests {
             (
                 AgentPart::Options(Vec::new()),
                 json!({"kind": "agent_state", "agent": "codex", "part": "options", "value": []}),
+            ),
+            (
+                AgentPart::LoggedOut(true),
+                json!({"kind": "agent_state", "agent": "codex", "part": "logged_out", "value": true}),
             ),
             (
                 AgentPart::Usage(ContextUsage { used: 128, size: 0, cost: Some(cost) }),

@@ -3,12 +3,12 @@
 use super::agent_loop::{AgentLoop, PromptRequest};
 use openagents_core::{
     CancellationToken,
-    agent::{AgentHost, AgentProvider, AgentRequest, PromptOutcome, SteerRequest},
+    agent::{AgentHost, AgentProvider, AgentRequest, OwnSession, PromptOutcome, SteerRequest},
     model::{Availability, LanguageModel, ModelOptions},
     update::{OptionValue, SessionOption},
 };
 use openagents_tools::tool::Toolbox;
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 /// A model with the tools of a workspace.
 #[derive(Debug, Clone)]
@@ -78,6 +78,12 @@ impl AgentProvider for ModelAgent {
     }
 
     /// It asks before each.
+    fn own_sessions(&self, _: &Path, _: &CancellationToken) -> Result<Vec<OwnSession>, String> {
+        Ok(Vec::new())
+    }
+    fn delete_own_session(&self, _: &Path, _: &str, _: &CancellationToken) -> Result<(), String> {
+        Err("it keeps no sessions".to_owned())
+    }
     fn stop_subagent(&self, _: &str, _: &str) -> bool {
         false
     }

@@ -1,8 +1,6 @@
 //! Splits a file into chunks: definitions with their comments, and the text between them.
 
-use openagents_core::text::is_listed;
-use regex::Regex;
-use std::sync::LazyLock;
+use crate::definition::{is_c_like, name};
 
 /// Maximum number of lines in a chunk; longer definitions are split evenly.
 const LINES: usize = 60;
@@ -165,64 +163,6 @@ fn indentation(line: &str) -> usize {
             _ => None,
         })
         .sum()
-}
-
-// Detects lines that start a definition. One set of patterns covers all languages that define names with a keyword;
-// two more rules cover C functions and methods. A missed line only costs a chunk boundary.
-
-/// Longest scanned line in bytes; longer ones are generated or data.
-const LINE: usize = 300;
-
-/// Modifiers, a keyword, a name; `impl X for Y`; `const f = (…)`; `exports.f =`; `X.prototype.f =`; `const LIMIT`.
-static DEFINITION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let modifiers = r"(?:(?:pub(?:\([^)]*\))?|export|default|async|static|const|unsafe|extern(?: \S+)?|public|private|protected|internal|abstract|final|override|open|declare|inline|virtual|sealed|get|set|readonly) )*";
-    let keywords = r"(?:fn|struct|enum|trait|union|mod|macro_rules!|def|class|interface|func|function\*?|type|namespace|module|object|protocol|extension|record|data class)";
-    let pattern = format!(
-        r"^{modifiers}(?:{keywords}\s+(?:\([^)]*\)\s*)?([\w$#]+)|impl(?:<[^{{]*?>)?\s+(?:[\w:<>, &'\[\]]+ for )?([\w:]+)|(?:const|let|var)\s+([\w$]+)\s*=\s*(?:async\s*)?(?:function|\(|[\w$]+\s*=>|class)|(?:module\.)?exports(?:\.([\w$]+))?\s*=|[\w$.]+\.prototype\.([\w$]+)\s*=|(?:const|static)\s+([A-Z_]+)\b)"
-    );
-    Regex::new(&pattern).ok()
-});
-
-/// Statements that look like a function's signature.
-const STATEMENTS: &str = "if|for|while|switch|catch|return|function|define|defined";
-
-/// Languages with functions in the first column as `type name(…)`.
-const C_LIKE: &str = "c|h|cc|cpp|cxx|hpp|m|mm|y";
-
-/// Languages with methods written as `name(…) {` without a keyword.
-const BARE_METHODS: &str = "js|mjs|cjs|jsx|ts|tsx|mts|java|cs|kt|php|scala|dart|vue|svelte";
-
-/// Returns whether an extension is of the C family, where a declaration may start a line above its name.
-pub(super) fn is_c_like(extension: &str) -> bool {
-    is_listed(extension, C_LIKE)
-}
-
-pub(super) fn name<'a>(line: &'a str, extension: &str) -> Option<&'a str> {
-    let text = line.trim_start();
-    if text.len() > LINE || text.starts_with(['*', '#']) || text.starts_with("//") {
-        return None;
-    }
-    if let Some(found) = DEFINITION.as_ref().and_then(|definition| definition.captures(text)) {
-        return found.iter().skip(1).flatten().next().map(|name| name.as_str());
-    }
-    let is_indented = text.len() < line.len();
-    let text = text.trim_end();
-    if is_c_like(extension) && !is_indented && !text.ends_with(';') && !text.contains('=') {
-        return called(text).map(|(_, name)| name);
-    }
-    if is_listed(extension, BARE_METHODS) && is_indented && text.ends_with('{') {
-        let (head, name) = called(text)?;
-        return (!head.contains(['=', '.', ':', '?', '{'])).then_some(name);
-    }
-    None
-}
-
-/// Returns the text before the first parenthesis, and the last name in it.
-fn called(text: &str) -> Option<(&str, &str)> {
-    let (head, _) = text.split_once('(')?;
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '#');
-    let name = head.rsplit(|c| !is_name(c)).next().filter(|name| !name.is_empty())?;
-    (!is_listed(name, STATEMENTS)).then_some((head, name))
 }
 
 /// Returns whether a line belongs to a file's beginning: an import, or a part of a licence.

@@ -1,6 +1,7 @@
 //! Classifies a file by its path and first lines. Tests, examples, manuals, generated and vendored files contain the
 //! words of a question more often than the relevant code.
 
+use crate::definition::{extension, is_code_extension};
 use openagents_core::text::is_listed;
 
 /// The role of a file in a project.
@@ -35,10 +36,6 @@ const DOCUMENTATION_FOLDERS: &str = "doc|docs|documentation|man|manual|website";
 const DOCUMENTATION_NAMES: &str = "\
     readme|changelog|changes|license|contributing|authors|news|history|copying|todo|security|releases";
 const DOCUMENTATION_EXTENSIONS: &str = "md|mdx|markdown|rst|adoc|txt|org|html|htm|1|5|7|8";
-const CODE_EXTENSIONS: &str = "\
-    rs|py|pyi|js|mjs|cjs|jsx|ts|tsx|mts|cts|go|c|h|cc|cpp|cxx|hpp|hh|m|mm|swift|php|java|kt|kts|rb|y|l|\
-    cs|scala|vue|svelte|lua|ex|exs|erl|hs|ml|mli|clj|dart|zig|sh|bash|zsh|fish|pl|pm|r|jl|sql|proto|\
-    graphql|jq|nim|cr|fs|fsx|groovy|gradle|cu|asm|s|vim|el";
 
 /// Bytes at the start of a file that are searched for a generator's mark.
 pub(super) const HEAD: usize = 300;
@@ -82,15 +79,6 @@ impl Role {
     pub(super) fn is_code(self, extension: &str) -> bool {
         !matches!(self, Self::Documentation | Self::Other) || is_code_extension(extension)
     }
-}
-
-/// Returns the text after the last dot of a file name.
-pub(super) fn extension(name: &str) -> &str {
-    name.rsplit_once('.').map_or("", |(_, extension)| extension)
-}
-
-fn is_code_extension(extension: &str) -> bool {
-    is_listed(extension, CODE_EXTENSIONS)
 }
 
 fn is_test_name(stem: &str, name: &str) -> bool {

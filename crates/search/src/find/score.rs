@@ -3,14 +3,14 @@
 //! The function is BM25F (Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009): occurrences in names,
 //! paths and text are weighted and added before saturation. A concept scores as its best alternative.
 
-use super::boosts::Boosts;
 use super::{
+    boosts::Boosts,
     chunk::{self, Chunk, is_prologue},
     matcher::{self, Bm25, Fit, Hit, Matcher, Stems},
     query::FindQuery,
-    role,
     scan::{self, Scan, ScannedFile},
 };
+use crate::definition::extension;
 use openagents_core::{budget::Budget, parallel, workspace::Workspace};
 use std::{collections::BTreeMap, path::Path};
 
@@ -191,8 +191,8 @@ fn read_file(
 ) -> ReadFile {
     let shown = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = shown.lines().collect();
-    let extension = role::extension(&file.path);
-    let mut chunks: Vec<ReadChunk> = chunk::chunks(&lines, extension, file.role.is_code(extension))
+    let kind = extension(&file.path);
+    let mut chunks: Vec<ReadChunk> = chunk::chunks(&lines, kind, file.role.is_code(kind))
         .into_iter()
         .map(|chunk| ReadChunk::new(&chunk, &lines, query))
         .collect();

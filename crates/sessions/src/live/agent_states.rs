@@ -35,8 +35,12 @@ impl AgentStates {
 
     /// Returns the entries after a change of the mode: what the agent that answers now offers, instead of another's.
     pub(super) fn switch_to(&mut self, mode: &str) -> Vec<AgentState> {
-        let nothing =
-            [AgentPart::Commands(Vec::new()), AgentPart::Options(Vec::new()), AgentPart::EditsAllowed(false)];
+        let nothing = [
+            AgentPart::Commands(Vec::new()),
+            AgentPart::Options(Vec::new()),
+            AgentPart::EditsAllowed(false),
+            AgentPart::LoggedOut(false),
+        ];
         let entry = |nothing: AgentPart| {
             let name = nothing.name();
             let known = self.known.get(&(mode.to_owned(), name)).cloned();
@@ -60,6 +64,10 @@ impl AgentStates {
     }
 
     fn log(&mut self, state: AgentState) -> Option<AgentState> {
+        // Every turn shows that the agent is logged in; that is news only after it was not.
+        if state.part == AgentPart::LoggedOut(false) && !self.logged.contains_key(state.part.name()) {
+            return None;
+        }
         let last = self.logged.insert(state.part.name(), state.clone());
         (last.as_ref() != Some(&state)).then_some(state)
     }
@@ -75,6 +83,21 @@ mod tests {
             |name: &&str| OfferedCommand { name: (*name).to_owned(), description: String::new(), hint: None };
         let part = AgentPart::Commands(names.iter().map(command).collect());
         AgentState { agent: agent.to_owned(), part }
+    }
+
+    #[test]
+    fn login_is_news_only_after_a_logout() {
+        let mut states = AgentStates::default();
+        let login =
+            |agent: &str, out| AgentState { agent: agent.to_owned(), part: AgentPart::LoggedOut(out) };
+        let logged: Vec<bool> = [false, true, true, false, false]
+            .map(|out| states.report(login("codex", out), "codex").is_some())
+            .into_iter()
+            .collect();
+        assert_eq!(logged, [false, true, false, true, false]);
+        states.report(login("codex", true), "codex");
+        assert_eq!(states.switch_to("gemini"), [login("gemini", false)]);
+        assert_eq!(states.switch_to("codex"), [login("codex", true)]);
     }
 
     #[test]

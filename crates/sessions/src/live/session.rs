@@ -16,7 +16,7 @@ use crate::{
 };
 use openagents_core::{
     CancellationToken,
-    agent::{AccessLimits, Conversation},
+    agent::{AccessLimits, Conversation, conversation_excerpt},
     approval::{Approval, ApprovalOutcome, ApprovalState},
     model::Activity,
     update::{AgentState, ModeChange, SessionOption, SessionUpdate, Title},
@@ -296,6 +296,11 @@ impl Session {
     pub(crate) fn open_work(&self) -> Arc<OpenWork> {
         self.settle();
         self.lock().work.clone()
+    }
+
+    /// Returns the first prompt and the newest messages as text; `None` if there are none. Blocks.
+    pub fn excerpt(&self) -> Result<Option<String>, StoreError> {
+        Ok(conversation_excerpt(&self.transcript(&CancellationToken::new())?))
     }
 
     /// Returns the session as a conversation for a model; incomplete if cancelled. Blocks.

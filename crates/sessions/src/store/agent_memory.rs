@@ -67,6 +67,23 @@ impl Store {
         })
     }
 
+    /// Returns the session that continues a session of an agent's own. Blocks.
+    pub(crate) fn session_with(
+        &self,
+        agent_id: &str,
+        agent_session_id: &str,
+    ) -> Result<Option<String>, StoreError> {
+        self.query(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT session_id FROM agent_sessions
+                     WHERE kind = 0 AND agent_id = ?1 AND agent_session_id = ?2",
+                )?
+                .query_row([agent_id, agent_session_id], |row| row.get(0))
+                .optional()
+        })
+    }
+
     /// Returns the options that an agent offered last, in any session. Blocks.
     pub(crate) fn agent_options(&self, agent: &str) -> Result<Vec<SessionOption>, StoreError> {
         let sql = "SELECT options_json FROM agent_options WHERE agent_id = ?1";

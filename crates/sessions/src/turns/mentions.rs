@@ -1,4 +1,4 @@
-//! The files that a prompt names: `@src/main.rs`, `@"a file.txt"`.
+//! The files that a prompt names: `@src/main.rs`, `@"a file.txt"`, `@src/main.rs:12`.
 
 use openagents_core::workspace::Workspace;
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +15,8 @@ pub(super) fn named_files(root: &Path, words: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for named in mentions(words) {
         let ends = std::iter::successors(Some(named), |name| name.strip_suffix(PUNCTUATION));
-        let file = ends.filter(|name| !name.is_empty()).find_map(|name| existing(&workspace, name));
+        let names = ends.flat_map(|name| [Some(name), without_line(name)]).flatten();
+        let file = names.filter(|name| !name.is_empty()).find_map(|name| existing(&workspace, name));
         if let Some(file) = file.filter(|file| !found.contains(file)) {
             found.push(file);
         }
@@ -24,6 +25,13 @@ pub(super) fn named_files(root: &Path, words: &str) -> Vec<PathBuf> {
         }
     }
     found
+}
+
+/// Returns the path of `PATH:LINE` and `PATH:FIRST-LAST`.
+fn without_line(name: &str) -> Option<&str> {
+    let (path, lines) = name.rsplit_once(':')?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    lines.splitn(2, '-').all(is_number).then_some(path)
 }
 
 fn existing(workspace: &Workspace, name: &str) -> Option<PathBuf> {
@@ -61,12 +69,14 @@ mod tests {
             std::fs::write(path, "").unwrap();
         }
         std::fs::write(root.parent().unwrap().join("outside.txt"), "").unwrap();
-        let rows: [(&str, &[&str]); 12] = [
+        let rows: [(&str, &[&str]); 14] = [
             ("", &[]),
             ("Fix @src/main.rs", &["src/main.rs"]),
             ("Fix @src/main.rs, then (@README.md).", &["src/main.rs", "README.md"]),
             ("@src/main.rs @src/main.rs", &["src/main.rs"]),
             ("Look at @src", &["src"]),
+            ("Look at @src/main.rs:12, then @README.md:3-9.", &["src/main.rs", "README.md"]),
+            ("Look at @src/main.rs:twelve and @README.md:", &["README.md"]),
             ("Look at @\"a file.txt\"!", &["a file.txt"]),
             ("Look at @@scope/x.ts", &["@scope/x.ts"]),
             ("mail me@README.md", &[]),

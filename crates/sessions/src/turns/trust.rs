@@ -42,7 +42,7 @@ pub(crate) fn gate(
     // Checked again after every answer: a file may have changed while the question was open.
     loop {
         let mut has_asked = false;
-        for folder in folders(agent, prompt, cancel) {
+        for folder in folders(agent, &prompt.root, cancel) {
             let mut brings = match scan_folder(&folder) {
                 Ok(brings) => brings,
                 // An agent's own folder may be the home folder: its contents are the user's own.
@@ -75,12 +75,29 @@ pub(crate) fn gate(
     }
 }
 
+/// Returns whether an agent may start in a folder without a question. Reads files. Blocks.
+pub(crate) fn is_trusted(
+    turns: &TurnContext,
+    agent: &dyn AgentProvider,
+    root: &Path,
+    cancel: &CancellationToken,
+) -> bool {
+    folders(agent, root, cancel).iter().all(|folder| match scan_folder(folder) {
+        Ok(mut brings) => {
+            matches!(turns.sessions.trusted().verdict(folder, &mut brings), Verdict::Trusted)
+        }
+        // An agent's own folder may be the home folder: its contents are the user's own.
+        Err(WorkspaceError::TooWide(_)) => folder != root,
+        Err(_) => false,
+    })
+}
+
 /// Returns the folders whose settings an agent loads: the workspace, and the folder that its program starts in.
-fn folders(agent: &dyn AgentProvider, prompt: &Prompt, cancel: &CancellationToken) -> BTreeSet<PathBuf> {
+fn folders(agent: &dyn AgentProvider, root: &Path, cancel: &CancellationToken) -> BTreeSet<PathBuf> {
     let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
     // If the agent's folder does not exist, starting the agent fails.
     let own = agent.folder(cancel).filter(|folder| folder.is_dir());
-    std::iter::once(prompt.root.clone()).chain(own).map(real).collect()
+    std::iter::once(root.to_owned()).chain(own).map(real).collect()
 }
 
 fn ask(

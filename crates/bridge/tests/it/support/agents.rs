@@ -155,6 +155,12 @@ impl AgentProvider for ScriptedAgent {
     fn set_option(&self, _: &str, _: &str, _: &OptionValue) -> Result<Option<Vec<SessionOption>>, String> {
         Ok(None)
     }
+    fn own_sessions(&self, _: &Path, _: &CancellationToken) -> Result<Vec<OwnSession>, String> {
+        Ok(Vec::new())
+    }
+    fn delete_own_session(&self, _: &Path, _: &str, _: &CancellationToken) -> Result<(), String> {
+        Err("it keeps no sessions".to_owned())
+    }
     fn stop_subagent(&self, _: &str, _: &str) -> bool {
         false
     }

@@ -1,0 +1,125 @@
+//! The sessions that agents keep themselves, and how one of them is continued here.
+
+use super::{executor::TurnExecutor, trust};
+use crate::{blocking::run_blocking, error::SessionError, live::Session};
+use openagents_core::{
+    CancellationToken,
+    agent::{AgentProvider, OwnSession},
+    update::{AgentMessage, SessionUpdate, new_id},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// A session of an agent, and the session of ours that continues it.
+#[derive(Debug, Clone)]
+pub struct KnownSession {
+    pub own: OwnSession,
+    pub session_id: Option<String>,
+}
+
+impl TurnExecutor {
+    /// Returns the sessions that an agent keeps in a workspace. Starts the agent, so the workspace has to be trusted.
+    pub async fn own_sessions(
+        self: &Arc<Self>,
+        agent: &str,
+        cwd: PathBuf,
+    ) -> Result<Vec<KnownSession>, SessionError> {
+        let (store, id) = (self.sessions().store().clone(), agent.to_owned());
+        self.with_agent(agent, cwd, move |agent, cwd| {
+            let all = agent.own_sessions(cwd, &CancellationToken::new()).map_err(sentence)?;
+            let known = |own: OwnSession| {
+                let session_id = store.session_with(&id, &own.id)?;
+                Ok(KnownSession { own, session_id })
+            };
+            all.into_iter().map(known).collect()
+        })
+        .await
+    }
+
+    /// Deletes a session that an agent keeps.
+    pub async fn delete_own_session(
+        self: &Arc<Self>,
+        agent: &str,
+        cwd: PathBuf,
+        id: String,
+    ) -> Result<(), SessionError> {
+        self.with_agent(agent, cwd, move |agent, cwd| {
+            agent.delete_own_session(cwd, &id, &CancellationToken::new()).map_err(sentence)
+        })
+        .await
+    }
+
+    /// Creates a session that continues one of an agent's own with its next prompt, or returns the one that already does.
+    pub async fn continue_own_session(
+        self: &Arc<Self>,
+        agent: &str,
+        cwd: &Path,
+        id: &str,
+        title: Option<String>,
+    ) -> Result<Arc<Session>, SessionError> {
+        let name = self.agent(agent)?.name();
+        let (store, holder) = (self.sessions().store().clone(), (agent.to_owned(), id.to_owned()));
+        let known = run_blocking(move || store.session_with(&holder.0, &holder.1)).await;
+        let known = known.ok_or_else(|| SessionError::internal("the sessions could not be read"))??;
+        if let Some(known) = known
+            && let Some(session) = self.sessions().find(&known).await?
+        {
+            return Ok(session);
+        }
+        let session = self.sessions().create(cwd).await?;
+        session.set_mode(agent).await?;
+        let (store, of, agent, id) =
+            (self.sessions().store().clone(), session.clone(), agent.to_owned(), id.to_owned());
+        let begin = move || {
+            store.remember_agent_session(of.id(), &agent, &id)?;
+            of.append(vec![SessionUpdate::AgentMessage(AgentMessage {
+                text: format!(
+                    "*This continues a session that {name} keeps itself. What was said before is known to {name} and is \
+                     not shown here.*"
+                ),
+                message_id: Some(new_id()),
+                ..AgentMessage::default()
+            })]);
+            Ok::<_, SessionError>(())
+        };
+        run_blocking(begin)
+            .await
+            .ok_or_else(|| SessionError::internal("the session could not be stored"))??;
+        if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
+            session.rename(&title).await?;
+        }
+        Ok(session)
+    }
+
+    fn agent(self: &Arc<Self>, id: &str) -> Result<Arc<dyn AgentProvider>, SessionError> {
+        let id = openagents_core::text::prefix(id, 100);
+        let agent = self.context().runner.agent(id);
+        agent.ok_or_else(|| SessionError::invalid(format!("There is no agent {id} here.")))
+    }
+
+    async fn with_agent<T: Send + 'static>(
+        self: &Arc<Self>,
+        agent: &str,
+        cwd: PathBuf,
+        work: impl FnOnce(&dyn AgentProvider, &Path) -> Result<T, SessionError> + Send + 'static,
+    ) -> Result<T, SessionError> {
+        let (turns, agent) = (self.context(), self.agent(agent)?);
+        let work = move || {
+            if !trust::is_trusted(&turns, &*agent, &cwd, &CancellationToken::new()) {
+                let (name, cwd) = (agent.name(), cwd.display());
+                return Err(SessionError::invalid(format!(
+                    "{name} starts only in folders that you trust. Send it a prompt in {cwd} first; you are asked then."
+                )));
+            }
+            work(&*agent, &cwd)
+        };
+        let done = run_blocking(work).await;
+        done.unwrap_or_else(|| Err(SessionError::internal("the agent's sessions could not be read")))
+    }
+}
+
+fn sentence(why: String) -> SessionError {
+    SessionError::invalid(format!("{}.", why.trim_end_matches('.')))
+}
