@@ -30,7 +30,7 @@ BENCHES := --bench exploration --bench history --bench fan_out --bench local_mod
 WHOLE := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run agent test test-peers test-agents check-formats generate pictures docs app bench bench-answers bench-orient bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean check-format install-tests build-tests test-ui test-rust test-page test-conformance
+.PHONY: help run agent test test-peers test-agents check-formats generate pictures walk docs app bench bench-answers bench-orient bench-exploration bench-history bench-local-model bench-fan-out bench-opening bench-page fuzz check check-macos lint ui fmt deny audit clean check-format install-tests build-tests test-ui test-rust test-page test-conformance
 
 help: ## Explain the targets
 	@echo "OpenAgents Desktop. Needs Rust and Node 20.19; everything else is installed when a target needs it."
@@ -84,6 +84,12 @@ pictures: $(PAGE) ## Take the pictures of the README again: PROJECTS names a fol
 	@scripts/install.sh tests
 	cargo build --locked -p openagents-cli
 	@node scripts/pictures.mjs "$(PROJECTS)"
+
+walk: ui ## Take the pictures of the guide to agents again, with the real Claude Code and a scripted model
+	@scripts/install.sh tests
+	cargo build --workspace --locked
+	@if [ -d "$(PEERS)" ]; then node scripts/walk.mjs "$(PEERS)"; \
+	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
 
 docs: $(MDBOOK) ## Build the documentation as a book, in target/docs
 	@$(MDBOOK) build docs --dest-dir $(abspath $(TARGET))/docs
@@ -146,12 +152,14 @@ bench-fan-out: ui ## Measure how fast updates reach 200 clients, next to a plain
 bench-opening: ui ## Measure how long opening a session takes, with 1,000 and 100,000 updates
 	cargo bench --locked -p openagents-e2e --bench opening
 
-bench-page: ui ## Measure what long output, long answers and scrolling cost the page
+bench-page: ui ## Measure what long output, long answers and scrolling cost the page, and how fast all clients see a change
 	@scripts/install.sh tests
 	cargo build --release --locked -p openagents-cli
 	@node ui/bench/main.js
 	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/scroll.js
 	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/agent.js
+	cargo build --locked --package openagents-e2e --bin fake-agent
+	@OPENAGENTS_BIN=$(abspath $(TARGET))/release/openagents node ui/bench/spread.js
 
 fuzz: $(FUZZ) ## Fuzz every decoder of foreign frames, five minutes each (needs a nightly Rust)
 	@scripts/fuzz.sh

@@ -36,6 +36,17 @@ impl TranscriptLabels {
         self.labels.lock().clone()
     }
 
+    /// Returns the sessions here whose agents keep transcripts. Blocks.
+    pub fn hosted(&self) -> HashMap<SessionKey, String> {
+        let rows = self.store.own_agent_sessions().unwrap_or_else(|error| {
+            tracing::warn!(%error, "could not read which transcripts belong to sessions here");
+            Vec::new()
+        });
+        let known =
+            |(agent, id, session): (String, String, String)| Some(((Provider::parse(&agent)?, id), session));
+        rows.into_iter().filter_map(known).collect()
+    }
+
     fn forget(&self, sessions: &[SessionKey]) -> Result<(), StoreError> {
         let mut labels = self.labels.lock();
         let mut next = labels.clone();

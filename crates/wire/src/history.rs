@@ -34,6 +34,9 @@ pub struct PastSession {
     pub updated_at: i64,
     /// The command that continues it in a terminal; `null` if the agent has none.
     pub resume: Option<String>,
+    /// The session here whose agent keeps this log: the same conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosted_by: Option<String>,
     /// Path of its log; for clients on this computer only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

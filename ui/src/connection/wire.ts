@@ -1281,6 +1281,8 @@ export type PastSession = {
   updatedAt: number;
   /** The command that continues it in a terminal; `null` if the agent has none. */
   resume: string | null;
+  /** The session here whose agent keeps this log: the same conversation. */
+  hostedBy?: string;
   /** Path of its log; for clients on this computer only. */
   file?: string;
   /** Why something may be missing from what is shown of it. */
@@ -1532,6 +1534,8 @@ export type SearchHit = {
   updatedAt: number;
   /** The command that continues it in a terminal; `null` if the agent has none. */
   resume: string | null;
+  /** The session here whose agent keeps this log: the same conversation. */
+  hostedBy?: string;
   /** Path of its log; for clients on this computer only. */
   file?: string;
   /** Why something may be missing from what is shown of it. */

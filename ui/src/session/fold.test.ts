@@ -388,6 +388,17 @@ describe('approvals', () => {
     expect(fold.open.size).toBe(0);
   });
 
+  test("of a sub-agent's call are the session's own, in the row of that call", () => {
+    const fold = emptyFold();
+    const updates = numbered([call('d', 'subagent.run'), call('c'), asks(approval('a'))]);
+    const [, inner] = updates as [Update, Update];
+    inner.params._meta = { openagents: { parentCallId: 'd', childSessionId: 'kid' } };
+    for (const update of updates) apply(fold, update);
+    publish(fold);
+    expect([...fold.asked.values()]).toMatchObject([{ sessionId: null, key: 'td/tc' }]);
+    expect(only(fold)).toMatchObject({ delegate: { rows: [{ callId: 'c', approvals: [{ id: 'a' }] }] } });
+  });
+
   test('of a delegate name its session', () => {
     const fold = emptyFold();
     const updates = numbered([call('d', 'delegate.run'), call('c'), asks(approval('a'))]);

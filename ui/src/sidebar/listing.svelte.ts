@@ -24,7 +24,10 @@ export class Listing {
   /** Changes at midnight, which regroups the days. */
   readonly #today = $derived.by(() => new Date(this.#now()).setHours(0, 0, 0, 0));
   readonly #ours = $derived.by(() => this.#list.items.map(ownEntry));
-  readonly #past = $derived.by(() => this.#history.items.map(pastEntry));
+  /** The log of an agent that is hosted here is the same conversation as ours. */
+  readonly #past = $derived.by(() =>
+    this.#history.items.filter(({ hostedBy }) => hostedBy === undefined).map(pastEntry),
+  );
   readonly #kept = $derived.by(() => {
     const { hidden } = this.#labels;
     return hidden.size === 0 ? this.#ours : this.#ours.filter(({ key }) => !hidden.has(key));

@@ -54,6 +54,8 @@ const SNIPPET: usize = 160;
 /// Builds the list rows of transcripts for one client.
 pub(crate) struct Row {
     pub(super) labels: HashMap<SessionKey, TranscriptLabel>,
+    /// The sessions here whose agents keep transcripts.
+    pub(super) hosted: HashMap<SessionKey, String>,
     /// Whether the client runs on this machine; only then rows include the path of the log.
     pub(super) is_here: bool,
 }
@@ -118,6 +120,7 @@ impl Row {
             created_at: row.created_at,
             updated_at: row.updated_at,
             resume: row.provider.resume_command(&row.id),
+            hosted_by: self.hosted.get(&(row.provider, row.id.clone())).cloned(),
             file: self.is_here.then(|| row.file_path.to_string_lossy().into_owned()),
             incomplete: row.why_incomplete(),
             continues: row.continues.clone(),

@@ -220,7 +220,7 @@ impl PastSessions {
 
 impl Parts {
     fn rows(&self, is_here: bool) -> Row {
-        Row { labels: self.labels.all(), is_here }
+        Row { labels: self.labels.all(), hosted: self.labels.hosted(), is_here }
     }
 
     /// Returns the settings for a client. Without [`Scope::Admin`], they include no excluded folders, and nothing about

@@ -25,6 +25,7 @@ mod kill;
 mod lan;
 mod models;
 mod options;
+mod own_sessions;
 mod prompts;
 mod queue;
 mod remote;

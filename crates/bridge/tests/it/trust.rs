@@ -336,6 +336,7 @@ async fn delegate_asks_in_the_parent_session() {
         requests: Default::default(),
         closed: Default::default(),
         steered: Default::default(),
+        own: Default::default(),
         decides_what_it_asks: Default::default(),
     });
     let (test, _) = untrusted_bridge(vec![local, codex.clone()]).await;

@@ -67,6 +67,18 @@ impl Store {
         })
     }
 
+    /// Returns agents, their own sessions, and the sessions that these belong to. Blocks.
+    pub(crate) fn own_agent_sessions(&self) -> Result<Vec<(String, String, String)>, StoreError> {
+        self.query(|connection| {
+            connection
+                .prepare_cached(
+                    "SELECT agent_id, agent_session_id, session_id FROM agent_sessions WHERE kind = 0",
+                )?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                .collect()
+        })
+    }
+
     /// Returns the session that continues a session of an agent's own. Blocks.
     pub(crate) fn session_with(
         &self,

@@ -38,6 +38,8 @@ pub struct ScriptedAgent {
     pub closed: Mutex<Vec<String>>,
     /// Prompts that came during a turn; `None`: it takes none.
     pub steered: Mutex<Option<Vec<String>>>,
+    /// The ids of the sessions that it keeps itself.
+    pub own: Mutex<Vec<String>>,
 }
 
 impl std::fmt::Debug for ScriptedAgent {
@@ -62,6 +64,7 @@ impl ScriptedAgent {
             requests: Mutex::default(),
             closed: Mutex::default(),
             steered: Mutex::default(),
+            own: Mutex::default(),
         })
     }
 }
@@ -156,10 +159,12 @@ impl AgentProvider for ScriptedAgent {
         Ok(None)
     }
     fn own_sessions(&self, _: &Path, _: &CancellationToken) -> Result<Vec<OwnSession>, String> {
-        Ok(Vec::new())
+        let row = |id: &String| OwnSession { id: id.clone(), title: None, updated_at: Some(1) };
+        Ok(self.own.lock().unwrap().iter().map(row).collect())
     }
-    fn delete_own_session(&self, _: &Path, _: &str, _: &CancellationToken) -> Result<(), String> {
-        Err("it keeps no sessions".to_owned())
+    fn delete_own_session(&self, _: &Path, id: &str, _: &CancellationToken) -> Result<(), String> {
+        self.own.lock().unwrap().retain(|own| own != id);
+        Ok(())
     }
     fn stop_subagent(&self, _: &str, _: &str) -> bool {
         false
