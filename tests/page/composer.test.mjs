@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Tab } from './browser.mjs';
 import { Played } from './played.mjs';
-import { browser, server } from './stage.mjs';
+import { browser, fixture, server } from './stage.mjs';
 
 /** A red pixel. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
@@ -326,8 +326,12 @@ test('files, definitions and sessions are named by typing a part of them', async
     files: ['src/pair.rs'],
     symbols: [{ name: 'pair_device', path: 'src/pair.rs', line: 12 }],
   });
+  const past = { provider: 'codex', agent: 'Codex', updatedAt: 0 };
   played.answers['_openagents/sessions/search'] = () => ({
-    sessions: [{ provider: 'codex', agent: 'Codex', id: 'past', title: 'Pairing of devices', updatedAt: 0 }],
+    sessions: [
+      { ...past, id: 'past', title: 'Pairing of devices', cwd: fixture.workspace },
+      { ...past, id: 'other', title: 'Pairing elsewhere', cwd: '/another/folder' },
+    ],
   });
   played.answers['_openagents/sessions/excerpt'] = ({ provider, id }) => ({
     text: `User: Pair it (${provider} ${id})`,
@@ -335,6 +339,7 @@ test('files, definitions and sessions are named by typing a part of them', async
   await prompt(tab).fill('');
   await prompt(tab).pressSequentially('Fix @pair');
   await files.getByRole('option', { name: 'Session · Codex' }).waitFor();
+  assert.equal(await files.getByText('Pairing elsewhere').count(), 0, 'what happened in another folder stays there');
   await tab.shootAll('composer-mentions');
   await files.getByRole('option', { name: 'pair_device' }).click();
   assert.equal(await prompt(tab).inputValue(), 'Fix @src/pair.rs:12 ');

@@ -55,9 +55,12 @@ function shows({ page }, selector, isThere = true) {
     ([wanted, there]) =>
       new Promise((resolve) => {
         const look = () => {
-          if ((document.querySelector(wanted) !== null) === there) resolve(Date.now());
-          else requestAnimationFrame(look);
+          if ((document.querySelector(wanted) !== null) !== there) return;
+          watch.disconnect();
+          resolve(Date.now());
         };
+        const watch = new MutationObserver(look);
+        watch.observe(document.body, { subtree: true, childList: true, attributes: true });
         look();
       }),
     [selector, isThere],

@@ -98,8 +98,11 @@ impl Projection {
         out: &mut Vec<Shown>,
     ) {
         match &stored.update {
-            // The app cannot nest sessions: updates of a delegate follow the row of the call.
-            SessionUpdate::Delegated(delegated) if is_drawn(&delegated.update) => {
+            // The app cannot nest sessions: updates of a delegate follow the row of the call. Sub-agents, of which several
+            // may speak at once, have that row alone.
+            SessionUpdate::Delegated(delegated)
+                if is_drawn(&delegated.update) && !delegated.is_of_subagent() =>
+            {
                 self.take(&delegated.update, stored, view, is_own, out);
             }
             SessionUpdate::Delegated(_) => {}

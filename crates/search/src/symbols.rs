@@ -110,6 +110,9 @@ impl Known {
     fn read(&mut self, names: &FileNames, budget: &Budget) -> Result<(), WorkspaceError> {
         let workspace = Workspace::open(&self.root)?;
         let all = names.list(&self.root, budget)?;
+        if budget.spent() {
+            return Ok(());
+        }
         let code: Vec<&String> = all.iter().filter(|path| definition::is_code(path)).take(FILES).collect();
         let before = &self.files;
         let read = |_: &mut (), at: usize| Some(read_file(&workspace, code[at], before.get(code[at])));
@@ -199,6 +202,8 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::write(root.join("a.rs"), "fn parse() {}\n").unwrap();
         let (names, symbols) = (FileNames::default(), Symbols::default());
+        let all = Budget::within(Duration::from_secs(60), &CancellationToken::new());
+        assert_eq!(names.matching(&root, "", 1, &all).unwrap(), ["a.rs"]);
         let find = |time| {
             let budget = Budget::within(time, &CancellationToken::new());
             symbols.matching(&root, "parse", 3, &names, &budget).unwrap().len()

@@ -186,7 +186,10 @@ pub struct FoundSymbol {
 
 /// Params of `_openagents/sessions/excerpt`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
 pub struct ExcerptQuery {
+    /// The session whose prompt names it; both are of one folder.
+    pub session_id: String,
     /// Absent for a session of ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
@@ -421,11 +424,8 @@ pub struct ContinueSession {
     /// The folder, absolute.
     #[ts(type = "string")]
     pub cwd: PathBuf,
-    /// The agent's id of the session.
+    /// The agent's id of the session, which was listed in this folder.
     pub id: String,
-    /// For the session here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
 }
 
 /// Params of `_openagents/agents/delete_session`.

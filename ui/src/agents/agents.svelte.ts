@@ -47,9 +47,8 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   }
 
   /** Continues one of them in a session here; resolves with its id. */
-  async continueSession(agent: string, cwd: string, { id, title }: AgentSession): Promise<string> {
-    const params = { agent, cwd, id, ...(title === undefined ? {} : { title }) };
-    return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, params)).sessionId;
+  async continueSession(agent: string, cwd: string, id: string): Promise<string> {
+    return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, { agent, cwd, id })).sessionId;
   }
 
   async deleteSession(agent: string, cwd: string, id: string): Promise<void> {

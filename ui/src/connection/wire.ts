@@ -381,10 +381,8 @@ export type ContinueSession = {
   agent: string;
   /** The folder, absolute. */
   cwd: string;
-  /** The agent's id of the session. */
+  /** The agent's id of the session, which was listed in this folder. */
   id: string;
-  /** For the session here. */
-  title?: string;
 };
 
 /** An agent added by the user; its mode is `custom:<id>`. */
@@ -568,6 +566,8 @@ export type Excerpt = {
 
 /** Params of `_openagents/sessions/excerpt`. */
 export type ExcerptQuery = {
+  /** The session whose prompt names it; both are of one folder. */
+  sessionId: string;
   /** Absent for a session of ours. */
   provider?: string;
   id: string;

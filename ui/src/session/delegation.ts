@@ -16,7 +16,7 @@ export interface Delegation {
   /** Id of the agent; `auto` until OpenAgents has chosen. */
   provider: string;
   subagent: { role: string; canStop: boolean } | null;
-  state: 'starting' | 'working' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
+  state: 'starting' | 'working' | 'background' | 'waiting' | 'done' | 'dry-run' | 'failed' | 'cancelled' | 'unfinished';
   description: string | null;
   prompt: string;
   limits: string[];
@@ -51,13 +51,14 @@ export function delegation(row: ToolRow): Delegation {
   };
 }
 
-function stateOf(row: ToolRow, report: DelegateReport | null): Delegation['state'] {
+function stateOf(row: ToolRow, report: Report | null): Delegation['state'] {
   switch (row.state) {
     case 'pending':
     case 'running':
       if (asks(row)) return 'waiting';
       return row.delegate === undefined ? 'starting' : 'working';
     case 'done':
+      if (report?.background === true) return 'background';
       if (report?.ok === false) return /^cancelled\b/i.test(report.notes) ? 'cancelled' : 'failed';
       return report?.dispatched === false ? 'dry-run' : 'done';
     case 'failed':
@@ -107,11 +108,14 @@ export function filesTouched(rows: readonly Row[]): string[] {
   return [...found];
 }
 
-function reportOf(output: unknown): DelegateReport | null {
+/** The report of a delegate; `background`: a sub-agent works on after the turn. */
+type Report = DelegateReport & { background?: boolean };
+
+function reportOf(output: unknown): Report | null {
   if (typeof output !== 'object' || output === null) return null;
-  const { ok, provider, notes, dispatched } = output as Partial<DelegateReport>;
+  const { ok, provider, notes, dispatched, background = false } = output as Partial<Report>;
   if (typeof ok !== 'boolean') return null;
-  return { ok, provider: provider ?? '', notes: notes ?? '', dispatched: dispatched ?? true };
+  return { ok, provider: provider ?? '', notes: notes ?? '', dispatched: dispatched ?? true, background };
 }
 
 function budgetWords(ms: number): string {

@@ -193,18 +193,22 @@ export class Sessions {
   async mentionable(session: Session, query: string): Promise<readonly Mentionable[]> {
     const files = this.#link.request<FoundFiles>('_openagents/files/find', { sessionId: session.id, query });
     const search = { query, cwd: session.cwd, limit: 5 };
-    const past = this.#link.request<{ sessions: PastSession[] }>('_openagents/sessions/search', search).then(
-      ({ sessions }) => sessions,
-      // Other agents' sessions may not be read.
-      () => [],
-    );
+    const past =
+      query.length < 2
+        ? []
+        : this.#link.request<{ sessions: PastSession[] }>('_openagents/sessions/search', search).then(
+            // What happened in another folder stays there.
+            ({ sessions }) => sessions.filter(({ cwd }) => cwd === session.cwd),
+            // Other agents' sessions may not be read.
+            () => [],
+          );
     const others = this.list.items.filter(({ id, cwd }) => id !== session.id && cwd === session.cwd);
-    return mentionable(query, session.rows, await files, others, query.length > 1 ? await past : []);
+    return mentionable(query, session.rows, await files, others, await past);
   }
 
-  /** The conversation of a session as text; `provider` is null for one of ours. */
-  async excerpt(provider: string | null, id: string): Promise<string> {
-    const query = provider === null ? { id } : { provider, id };
+  /** The conversation of another session of the same folder as text; `provider` is null for one of ours. */
+  async excerpt(session: Session, provider: string | null, id: string): Promise<string> {
+    const query = { sessionId: session.id, id, ...(provider === null ? {} : { provider }) };
     return (await this.#link.request<Excerpt>('_openagents/sessions/excerpt', query)).text;
   }
 

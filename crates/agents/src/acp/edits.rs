@@ -2,25 +2,25 @@
 
 use super::{frozen::PendingCommands, live::Live, stage::Stage};
 use openagents_core::{
-    approval::{ApprovalOption, ApprovalRequest, OptionKind},
+    approval::{ALLOW_EDITS, ApprovalOption, ApprovalRequest, OptionKind},
     trust,
     update::{AgentPart, ToolCallDetails, ToolContent, ToolKind},
     workspace::Workspace,
 };
 use std::path::{Component, Path, PathBuf};
 
-const ID: &str = "openagents:allow-edits";
-
 /// Whether an option's id is ours: an agent's own option must not have it.
 pub(super) fn is_ours(id: &str) -> bool {
-    id == ID
+    id == ALLOW_EDITS
 }
 
 /// Adds the option to a request.
 pub(super) fn offer(request: &mut ApprovalRequest) {
     let at = request.options.iter().rposition(|option| !option.kind.denies()).map_or(0, |at| at + 1);
     let name = "Allow edits in this folder until this turn ends".to_owned();
-    request.options.insert(at, ApprovalOption { id: ID.to_owned(), name, kind: OptionKind::AllowAlways });
+    request
+        .options
+        .insert(at, ApprovalOption { id: ALLOW_EDITS.to_owned(), name, kind: OptionKind::AllowAlways });
 }
 
 /// Returns the option that the agent gets for the one that the user chose.
@@ -29,7 +29,7 @@ pub(super) fn choose(
     chosen: ApprovalOption,
     options: &[ApprovalOption],
 ) -> Option<ApprovalOption> {
-    if chosen.id != ID {
+    if chosen.id != ALLOW_EDITS {
         return Some(chosen);
     }
     allow(stage, true);

@@ -20,7 +20,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, ImageBytes, PromptOutcome, SteerRequest, lowering_command},
-    update::{AgentPart, RunState},
+    update::{RunState, SUBAGENT},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -275,7 +275,7 @@ impl Live {
                 // Of the adapters of Claude Code and Codex.
                 "_auth/status_update" => {
                     if let Some(kind) = params["authStatus"]["kind"].as_str() {
-                        self.stage(|stage, _| stage.record(AgentPart::LoggedOut(kind == "none")));
+                        self.stage(|stage, _| stage.report_login(kind == "none"));
                     }
                 }
                 // Unknown extension notifications need no response.
@@ -328,7 +328,7 @@ impl Live {
             Ok(answer) => answer["stopReason"].as_str().unwrap_or("end_turn"),
             Err(error) => {
                 if error.wants_login() {
-                    stage.record(AgentPart::LoggedOut(true));
+                    stage.report_login(true);
                 }
                 let text = match error.wants_login() {
                     true => format!("❌ {}", error.login_sentence(&stage.login)),
@@ -341,8 +341,9 @@ impl Live {
                 return stage.end(now, RunState::Failed, UNFINISHED, &text, false);
             }
         };
-        if reason != "cancelled" {
-            stage.record(AgentPart::LoggedOut(false));
+        // A logout in this turn counts.
+        if reason != "cancelled" && !stage.logged_out {
+            stage.report_login(false);
         }
         let unfinished = if refused && reason == "cancelled" { "it was not allowed" } else { UNFINISHED };
         let (state, text, cut_off) = match reason {
@@ -430,6 +431,8 @@ impl Live {
             stage.idle_since = now;
             stage.silence.end(now);
             stage.host = Host(Some(host));
+            stage.logged_out = false;
+            stage.subagent_asks.clear();
             stage.timeline.begin_turn(now);
             for update in stage.early.take().unwrap_or_default() {
                 from_wire::add_update(&mut stage.timeline, now, update);
@@ -498,7 +501,11 @@ impl Live {
 
     /// Stops the work of one sub-agent. Returns whether it can be stopped by itself.
     pub(super) fn stop_subagent(&self, id: &str) -> bool {
-        let can_stop = self.stage(|stage, _| stage.subagents.can_stop(id));
+        let id = id.strip_prefix(SUBAGENT).unwrap_or(id);
+        let can_stop = self.stage(|stage, _| {
+            stage.cancel_asks_of(id);
+            stage.subagents.can_stop(id)
+        });
         if can_stop {
             self.connection.notify("session/cancel", &json!({"sessionId": id}));
         }
@@ -561,7 +568,7 @@ impl Live {
             stage.sets.clear();
             let unfinished = format!("{} exited before this finished", self.name);
             stage.timeline.close_notes(now, &unfinished);
-            stage.subagents.end_turn(now, RunState::Failed, &unfinished, &mut stage.timeline);
+            stage.subagents.close(now, &unfinished, &mut stage.timeline);
             stage.end(now, RunState::Failed, &unfinished, &format!("❌ {why}"), false);
             stage.timeline.close_open(now, &unfinished);
         });

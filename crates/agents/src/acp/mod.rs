@@ -68,6 +68,8 @@ pub struct AcpAgent {
     config: AcpAgentConfig,
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     closed: AtomicBool,
+    /// Held while the agent's own sessions are listed or deleted.
+    own_sessions: Mutex<()>,
     /// All processes of the agent, including those of its commands.
     groups: Arc<Groups>,
 }
@@ -89,7 +91,8 @@ struct Slot {
 impl AcpAgent {
     /// Creates an agent; starts nothing.
     pub fn new(config: AcpAgentConfig) -> Self {
-        Self { config, slots: Mutex::default(), closed: AtomicBool::new(false), groups: Arc::default() }
+        let (slots, own_sessions, groups) = (Mutex::default(), Mutex::default(), Arc::default());
+        Self { config, slots, closed: AtomicBool::new(false), own_sessions, groups }
     }
 
     /// Returns the process that runs for a session.

@@ -17,6 +17,15 @@ use openagents_core::{
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
 
+/// Stops the agent, whatever happens.
+struct Stopped<'a>(&'a Live, &'a str);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.connection.stop(format!("{} is not needed any more", self.1));
+    }
+}
+
 /// What opencode calls a session that has no prompt yet; it lists these too.
 const EMPTY: &str = "New session - ";
 
@@ -46,13 +55,12 @@ impl AcpAgent {
             if !can["list"].is_object() {
                 return Err(Stop::Failed(format!("{} can't list its sessions", self.config.name)));
             }
-            let deadline = Instant::now() + LIST_SESSIONS;
             let (mut all, mut params) = (Vec::new(), json!({"cwd": workspace}));
             for _ in 0..SESSION_PAGES {
                 let answer = opening.call("session/list", &params)?;
                 add_rows(&mut all, &answer, workspace);
                 match &answer["nextCursor"] {
-                    Value::String(next) if all.len() < SESSION_ROWS && Instant::now() < deadline => {
+                    Value::String(next) if all.len() < SESSION_ROWS && Instant::now() < opening.deadline => {
                         params["cursor"] = next.as_str().into();
                     }
                     _ => break,
@@ -86,9 +94,16 @@ impl AcpAgent {
         work: impl FnOnce(&Opening<'_>, &Value) -> Result<T, Stop>,
     ) -> Result<T, String> {
         let (name, command) = (&self.config.name, (self.config.command)());
+        // Each is a process.
+        let Some(_one) = self.own_sessions.try_lock() else {
+            return Err(format!(
+                "{name} is already listing or deleting its sessions; try again when it has ended"
+            ));
+        };
         let live = Live::start(&self.config, &command, workspace, &self.groups)
             .map_err(|error| format!("{name}: cannot start {}: {error}", command.program.display()))?;
-        let opening = Opening {
+        let _stopped = Stopped(&live, name);
+        let mut opening = Opening {
             config: &self.config,
             live: &live,
             host: &NoHost,
@@ -97,8 +112,10 @@ impl AcpAgent {
             tools: &[],
             environment: &command.environment,
         };
-        let done = opening.introduce().and_then(|can| work(&opening, &can));
-        live.connection.stop(format!("{name} is not needed any more"));
+        let done = opening.introduce().and_then(|can| {
+            opening.deadline = Instant::now() + LIST_SESSIONS;
+            work(&opening, &can)
+        });
         done.map_err(|stop| match stop {
             Stop::Cancelled => "cancelled".to_owned(),
             Stop::Failed(why) => why,

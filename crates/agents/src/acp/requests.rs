@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     limits::{CALL_PIECES, PENDING_REQUESTS},
-    output::{CallNews, CallStatus, one_line},
+    output::{CallNews, CallStatus, Timeline, one_line},
 };
 use agent_client_protocol_schema::v1 as wire;
 use openagents_core::{
@@ -76,12 +76,14 @@ impl Live {
         let answer = match method {
             "session/request_permission" => return self.ask_permission(id, params),
             "elicitation/create" => return self.ask_question(id, &params),
-            "terminal/create" => match self.stage(|stage, _| self.approval_context(stage, &id)) {
-                Ok(context) => {
-                    return self.run_blocking(id, move |live| live.create_terminal(&context, params));
+            "terminal/create" => {
+                match self.stage(|stage, _| self.approval_context(stage, &id, params["sessionId"].as_str())) {
+                    Ok(context) => {
+                        return self.run_blocking(id, move |live| live.create_terminal(&context, params));
+                    }
+                    Err(error) => Err(error),
                 }
-                Err(error) => Err(error),
-            },
+            }
             "terminal/wait_for_exit" => {
                 let terminal = self.terminals.get(&params);
                 match terminal
@@ -130,11 +132,17 @@ impl Live {
     }
 
     /// Prepares an approval request in the running turn and reserves its slot. It can be cancelled from here on.
-    fn approval_context(&self, stage: &Stage, id: &Value) -> Result<ApprovalContext, RpcError> {
+    /// `session`: that of the agent, or one of a sub-agent.
+    fn approval_context(
+        &self,
+        stage: &mut Stage,
+        id: &Value,
+        session: Option<&str>,
+    ) -> Result<ApprovalContext, RpcError> {
         let none = || RpcError::refused("no turn is running");
+        let until = stage.asks_of(session).ok_or_else(none)?;
         let turn = stage.turn.as_ref().ok_or_else(none)?;
         let host = stage.host.0.clone().ok_or_else(none)?;
-        let until = turn.asks.child_token();
         self.reserve(id, &until)?;
         Ok(ApprovalContext { host, until, access: turn.access.clone() })
     }
@@ -209,15 +217,24 @@ impl Live {
         }
         // Announced now, so that the agent's later updates come after it.
         let asked = self.stage(|stage, now| {
+            let session = params["sessionId"].as_str();
             if stage.turn.is_none() {
+                if session.is_some_and(|id| stage.subagents.knows(id)) {
+                    let title = stated["title"].as_str().and_then(one_line);
+                    let what = title.map(|title| format!(": {title}")).unwrap_or_default();
+                    let name = &self.name;
+                    let note = format!(
+                        "*A sub-agent of {name} asked after the turn had ended and was denied{what}.*"
+                    );
+                    stage.timeline.note(now, &note);
+                }
                 return Ok(Asked::NoTurn);
             }
-            let session = params["sessionId"].as_str();
             let (approval, allowed) = self.approval(stage, now, session, call, stated, options);
             if let Some(option) = allowed {
                 return Ok(Asked::Allowed(option));
             }
-            Ok(Asked::User(self.approval_context(stage, &id)?, approval.map(Box::new)))
+            Ok(Asked::User(self.approval_context(stage, &id, session)?, approval.map(Box::new)))
         });
         let selected = |option: &str| Ok(json!({"outcome": {"outcome": "selected", "optionId": option}}));
         match asked {
@@ -264,7 +281,7 @@ impl Live {
                     return Ok(None);
                 }
             };
-            let context = self.approval_context(stage, &id)?;
+            let context = self.approval_context(stage, &id, session.as_deref())?;
             let title = one_line(&form.message).unwrap_or_else(|| "A question".to_owned());
             // A question without a call gets a row of its own.
             let theirs = params["toolCallId"].as_str().map(str::to_owned);
@@ -369,14 +386,18 @@ impl Live {
             serde_json::from_value(params.clone()).map_err(RpcError::invalid_params)?;
         let frozen = frozen::freeze(&request, &context.access.workspace, &self.environment)?;
         let terminal = format!("terminal-{}", new_id());
+        let session = params["sessionId"].as_str().map(str::to_owned);
+        let session = session.as_deref();
         let mut raw_input = params;
         if let Some(raw_input) = raw_input.as_object_mut() {
             // Changes with each restart, though the request is the same.
             raw_input.remove("sessionId");
         }
         let row = raw_input.clone();
-        let call_id =
-            self.stage(|stage, now| stage.timeline.terminal_row(now, &terminal, &frozen.shown, row));
+        let call_id = self.stage(|stage, now| {
+            let add = |timeline: &mut Timeline| timeline.terminal_row(now, &terminal, &frozen.shown, row);
+            stage.output(now, session, add).flatten()
+        });
         let call_id = call_id.ok_or_else(|| RpcError::refused("too many calls in one turn"))?;
         let frozen = Arc::new(frozen);
         let void = self.pending.add(&terminal, frozen.clone(), &context.until);
@@ -388,6 +409,7 @@ impl Live {
             }
             let (output, end) = (Arc::downgrade(self), Arc::downgrade(self));
             let (output_id, end_id) = (terminal.clone(), terminal.clone());
+            let [output_of, end_of] = [(); 2].map(|()| session.map(str::to_owned));
             self.terminals.run(
                 &terminal,
                 &frozen,
@@ -395,12 +417,19 @@ impl Live {
                 &self.environment,
                 move |bytes| {
                     if let Some(live) = output.upgrade() {
-                        live.stage(|stage, now| stage.timeline.terminal_output(now, &output_id, bytes));
+                        live.stage(|stage, now| {
+                            let add =
+                                |timeline: &mut Timeline| timeline.terminal_output(now, &output_id, bytes);
+                            stage.output(now, output_of.as_deref(), add);
+                        });
                     }
                 },
                 move |status| {
                     if let Some(live) = end.upgrade() {
-                        live.stage(|stage, now| stage.timeline.terminal_ended(now, &end_id, status));
+                        live.stage(|stage, now| {
+                            let end = |timeline: &mut Timeline| timeline.terminal_ended(now, &end_id, status);
+                            stage.output(now, end_of.as_deref(), end);
+                        });
                     }
                 },
             )
@@ -413,7 +442,11 @@ impl Live {
             }
             Ok(()) => Ok(json!({"terminalId": terminal})),
             Err(error) => {
-                self.stage(|stage, _| stage.timeline.terminal_refused(&terminal, &error.message));
+                self.stage(|stage, now| {
+                    let close =
+                        |timeline: &mut Timeline| timeline.terminal_refused(&terminal, &error.message);
+                    stage.output(now, session, close);
+                });
                 Err(error)
             }
         }

@@ -23,6 +23,10 @@ use std::{
 pub(super) struct Stage {
     pub(super) timeline: Timeline,
     pub(super) subagents: Subagents,
+    /// Cancels the open requests of a sub-agent.
+    pub(super) subagent_asks: HashMap<String, CancellationToken>,
+    /// In this turn the agent has said that it is not logged in.
+    pub(super) logged_out: bool,
     pub(super) host: Host,
     pub(super) turn: Option<Turn>,
     /// The unanswered prompt. Stays set after a cancel, when the turn is already over.
@@ -142,6 +146,8 @@ impl Stage {
         Self {
             timeline: Timeline::default(),
             subagents: Subagents::default(),
+            subagent_asks: HashMap::new(),
+            logged_out: false,
             host: Host::default(),
             turn: None,
             prompt: None,
@@ -176,6 +182,29 @@ impl Stage {
             Some(id) => self.subagents.change(now, id, &mut self.timeline, change),
             None => Some(change(&mut self.timeline)),
         }
+    }
+
+    /// Returns the token of a new request of the session, or of the sub-agent with this id; `None` without a turn.
+    pub(super) fn asks_of(&mut self, session: Option<&str>) -> Option<CancellationToken> {
+        let turn = &self.turn.as_ref()?.asks;
+        Some(match session.filter(|id| self.subagents.knows(id)) {
+            Some(id) => {
+                self.subagent_asks.entry(id.to_owned()).or_insert_with(|| turn.child_token()).child_token()
+            }
+            None => turn.child_token(),
+        })
+    }
+
+    /// Cancels the open requests of a sub-agent.
+    pub(super) fn cancel_asks_of(&mut self, id: &str) {
+        if let Some(asks) = self.subagent_asks.remove(id) {
+            asks.cancel();
+        }
+    }
+
+    pub(super) fn report_login(&mut self, logged_out: bool) {
+        self.logged_out = logged_out;
+        self.record(AgentPart::LoggedOut(logged_out));
     }
 
     /// Returns when there is something to report.

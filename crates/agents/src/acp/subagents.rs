@@ -29,10 +29,13 @@ pub(super) enum SubagentUpdate {
 /// Reads an update about a sub-agent, from the raw JSON so that a bad member does not lose the rest. `None` if it is
 /// another kind of update, or has no id.
 pub(super) fn read(update: &Value) -> Option<SubagentUpdate> {
-    let id = |name: &str| update[name].as_str().filter(|id| id.len() <= OPTION_ID).map(str::to_owned);
+    let id = |name: &str| {
+        let id = update[name].as_str().filter(|id| !id.is_empty() && id.len() <= OPTION_ID);
+        id.map(str::to_owned)
+    };
     Some(match update["sessionUpdate"].as_str()? {
         "subagent_update" => SubagentUpdate::News(SubagentNews {
-            id: id("sessionId").filter(|id| !id.is_empty())?,
+            id: id("sessionId")?,
             title: change(update, "title"),
             description: change(update, "description"),
             can_stop: update.get("capabilities").map(|all| all["cancel"].is_object()),
@@ -73,10 +76,8 @@ fn state(state: &Value) -> Option<SubagentState> {
                 Some("cancelled") => (RunState::Cancelled, None),
                 Some("error") => (RunState::Failed, error),
                 Some("refusal") => (RunState::Failed, Some("it refused".to_owned())),
-                Some("max_tokens") => (RunState::Failed, Some("it reached its limit of tokens".to_owned())),
-                Some("max_turn_requests") => {
-                    (RunState::Failed, Some("it reached its limit of steps".to_owned()))
-                }
+                Some("max_tokens") => (RunState::Failed, Some("it hit its token limit".to_owned())),
+                Some("max_turn_requests") => (RunState::Failed, Some("it hit its step limit".to_owned())),
                 _ => (RunState::Complete, None),
             };
             Some(SubagentState::Ended { state, error })
@@ -90,17 +91,26 @@ impl Stage {
     pub(super) fn apply_subagent(&mut self, now: Instant, from: Option<&str>, update: SubagentUpdate) {
         let (all, session) = (&mut self.subagents, &mut self.timeline);
         match update {
-            SubagentUpdate::News(news) => all.apply(now, news, from, session),
-            // Both sessions get the message. Each is shown once: where it arrives.
-            SubagentUpdate::Message { from: sender, id, text, .. }
-                if all.knows(&sender) && from != Some(&*sender) =>
-            {
-                all.message(now, &sender, Direction::FromSubagent, &id, &text, session);
+            // The session itself is no sub-agent.
+            SubagentUpdate::News(news) if self.session.as_deref() == Some(&*news.id) => {}
+            SubagentUpdate::News(news) => {
+                let ended = matches!(news.state, Some(SubagentState::Ended { .. })).then(|| news.id.clone());
+                all.apply(now, news, from, session);
+                if let Some(id) = ended {
+                    self.cancel_asks_of(&id);
+                }
             }
-            SubagentUpdate::Message { to, id, text, .. } if from == Some(&*to) => {
-                all.message(now, &to, Direction::ToSubagent, &id, &text, session);
+            // Both sessions get the message. It is shown once, where it arrives: a task in the session of the sub-agent, an
+            // answer in that of the one that gave the task.
+            SubagentUpdate::Message { from: sender, to, id, text } => {
+                let above = |id: &str| all.parent(id).map(|parent| parent.map(str::to_owned));
+                let by = Some(sender.clone()).filter(|sender| all.knows(sender));
+                if from == Some(&*to) && above(&to) == Some(by) {
+                    all.message(now, &to, Direction::ToSubagent, &id, &text, session);
+                } else if above(&sender).is_some_and(|above| above.as_deref() == from) {
+                    all.message(now, &sender, Direction::FromSubagent, &id, &text, session);
+                }
             }
-            SubagentUpdate::Message { .. } => {}
             SubagentUpdate::Chunk { id, text } => all.add_to_message(&id, &text),
         }
     }

@@ -7,8 +7,10 @@ use super::{
 };
 use crate::limits::{SHOWN_TEXT, SUBAGENT_DEPTH, SUBAGENTS};
 use openagents_core::{
-    text::clip_bytes,
-    update::{Delegated, RunState, SUBAGENT_TOOL, SessionUpdate, ToolCallDetails, ToolKind, UserMessage},
+    text::{clip_bytes, prefix},
+    update::{
+        Delegated, RunState, SUBAGENT, SUBAGENT_TOOL, SessionUpdate, ToolCallDetails, ToolKind, UserMessage,
+    },
 };
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -50,6 +52,8 @@ struct Subagent {
     id: String,
     /// Our id of the call that shows its work; `None` if there were too many calls in the turn.
     call_id: Option<String>,
+    /// The sub-agent that started it; `None`: the agent itself.
+    parent: Option<String>,
     /// 1 if the agent itself started it.
     depth: usize,
     timeline: Timeline,
@@ -78,6 +82,11 @@ impl Subagents {
         self.known.iter().any(|known| known.id == id)
     }
 
+    /// Returns the sub-agent that started another one: `Some(None)` if the agent itself did, `None` if it is unknown.
+    pub(crate) fn parent(&self, id: &str) -> Option<Option<&str>> {
+        self.known.iter().find(|known| known.id == id).map(|known| known.parent.as_deref())
+    }
+
     /// Returns whether a sub-agent works and can be stopped by itself.
     pub(crate) fn can_stop(&self, id: &str) -> bool {
         self.known.iter().any(|known| known.id == id && known.working && known.can_stop)
@@ -98,11 +107,18 @@ impl Subagents {
                 None => Some(0),
             };
             let depth = above.map_or(usize::MAX, |above| above + 1);
+            // Those that have ended make room.
+            if self.known.len() >= SUBAGENTS
+                && let Some(ended) = self.known.iter().position(|known| !known.working)
+            {
+                self.known.remove(ended);
+            }
             if self.known.len() >= SUBAGENTS || depth > SUBAGENT_DEPTH {
                 tracing::debug!(depth, "passed over a sub-agent: there are too many");
                 return;
             }
-            self.known.push(Subagent { id: news.id.clone(), depth, ..Subagent::default() });
+            let parent = parent.map(str::to_owned);
+            self.known.push(Subagent { id: news.id.clone(), parent, depth, ..Subagent::default() });
         }
         let Some(subagent) = self.find(&news.id) else { return };
         subagent.changed |= news.title != Change::None || news.description != Change::None;
@@ -141,7 +157,8 @@ impl Subagents {
             }
             // A later message to the same sub-agent.
             Direction::ToSubagent => {
-                let message = UserMessage { text: message.text, ..UserMessage::default() };
+                // It waits in no queue.
+                let message = UserMessage { text: message.text, steered: true, ..UserMessage::default() };
                 subagent.show(vec![SessionUpdate::UserMessage(message)], session);
             }
         }
@@ -152,8 +169,8 @@ impl Subagents {
     pub(crate) fn add_to_message(&mut self, message_id: &str, text: &str) {
         for subagent in &mut self.known {
             for message in [&mut subagent.task, &mut subagent.answer] {
-                if message.id == message_id && message.text.len() < SHOWN_TEXT {
-                    message.text.push_str(text);
+                if message.id == message_id {
+                    message.text.push_str(prefix(text, SHOWN_TEXT.saturating_sub(message.text.len())));
                     subagent.changed = true;
                 }
             }
@@ -190,10 +207,25 @@ impl Subagents {
     pub(crate) fn end_turn(&mut self, now: Instant, state: RunState, why: &str, session: &mut Timeline) {
         for subagent in self.known.iter_mut().filter(|subagent| subagent.working) {
             if state == RunState::Complete {
-                subagent.close_call(now, Ok("It still works in the background."), session);
+                let notes = "Still working in the background.";
+                subagent.close_call(
+                    now,
+                    Ok(json!({"ok": true, "background": true, "notes": notes})),
+                    session,
+                );
             } else {
                 subagent.end(now, state, Some(why.to_owned()), session);
             }
+        }
+    }
+
+    /// Ends everything for them, because the agent has exited.
+    pub(crate) fn close(&mut self, now: Instant, why: &str, session: &mut Timeline) {
+        self.end_turn(now, RunState::Failed, why, session);
+        for subagent in &mut self.known {
+            subagent.timeline.close_notes(now, why);
+            subagent.timeline.close_open(now, why);
+            subagent.show_output(session);
         }
     }
 }
@@ -226,6 +258,7 @@ impl Subagent {
         if !self.working {
             return;
         }
+        self.changed |= self.can_stop;
         (self.working, self.can_stop) = (false, false);
         let why = error.as_deref().unwrap_or("it ended before this finished");
         self.timeline.end_turn(now, state, why, "");
@@ -236,17 +269,17 @@ impl Subagent {
         };
         let answer = clip_bytes(answer, SHOWN_TEXT);
         let result = match state {
-            RunState::Complete | RunState::Running => Ok(answer.as_str()),
+            RunState::Complete | RunState::Running => Ok(json!({"ok": true, "notes": answer})),
             RunState::Cancelled => Err("Cancelled"),
             RunState::Failed => Err(error.as_deref().unwrap_or("it failed")),
         };
         self.close_call(now, result, session);
     }
 
-    fn close_call(&mut self, now: Instant, result: Result<&str, &str>, session: &mut Timeline) {
+    fn close_call(&mut self, now: Instant, result: Result<Value, &str>, session: &mut Timeline) {
         self.show_changes(now, session);
         let (status, output) = match result {
-            Ok(notes) => (CallStatus::Completed, json!({"ok": true, "notes": notes})),
+            Ok(report) => (CallStatus::Completed, report),
             Err(why) => (CallStatus::Failed, json!(why)),
         };
         let (status, raw_output) = (Some(status), Some(output));
@@ -277,7 +310,7 @@ impl Subagent {
         let delegated = |update| {
             SessionUpdate::Delegated(Delegated {
                 parent_call_id: call_id.clone(),
-                child_session_id: self.id.clone(),
+                child_session_id: format!("{SUBAGENT}{}", self.id),
                 update: Box::new(update),
             })
         };
@@ -387,11 +420,7 @@ mod tests {
             &end,
             r#"completed {"ok":true,"notes":"Nothing there."}"#,
         ];
-        let shown = lines(&mut session);
-        assert!(
-            shown.iter().filter(|line| **line != end).eq(expected.iter().filter(|line| **line != end)),
-            "{shown:#?}"
-        );
+        assert_eq!(lines(&mut session), expected);
         assert!(!all.can_stop("a"));
 
         // The same one gets another task: another call.
@@ -402,7 +431,10 @@ mod tests {
     #[test]
     fn sub_agents_end_with_a_turn_that_did_not_succeed() {
         for (state, expected) in [
-            (RunState::Complete, r#"completed {"ok":true,"notes":"It still works in the background."}"#),
+            (
+                RunState::Complete,
+                r#"completed {"ok":true,"background":true,"notes":"Still working in the background."}"#,
+            ),
             (RunState::Cancelled, "error Cancelled"),
             (RunState::Failed, "error it exited"),
         ] {
@@ -431,6 +463,10 @@ mod tests {
             all.apply(now, news(&format!("child {n}"), None), None, &mut session);
         }
         assert_eq!(all.known.len(), SUBAGENTS);
+        assert!(!all.knows("late"));
+        all.apply(now, news("0", ended(RunState::Complete)), None, &mut session);
+        all.apply(now, news("late", None), None, &mut session);
+        assert!(all.knows("late") && !all.knows("0"));
         let text = all.change(now, "unknown", &mut session, |_| ());
         assert_eq!(text, None);
     }

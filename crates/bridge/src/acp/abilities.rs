@@ -40,6 +40,15 @@ impl Abilities {
     /// Returns an update as it is shown to the client. `None` if the client does not know its kind.
     pub(super) fn shown<'a>(self, update: &'a SessionUpdate) -> Option<Cow<'a, SessionUpdate>> {
         let note = match update {
+            // An editor has one plan, one user and one set of notes: those of the session itself.
+            SessionUpdate::Delegated(delegated) if !self.reads_log => {
+                return match &*delegated.update {
+                    SessionUpdate::Plan(_) | SessionUpdate::UserMessage(_) | SessionUpdate::AgentNote(_) => {
+                        None
+                    }
+                    _ => Some(Cow::Borrowed(update)),
+                };
+            }
             SessionUpdate::AgentNote(note) => note,
             SessionUpdate::UserMessage(message) if !message.images.is_empty() && !self.reads_log => {
                 let text = message.text_with_images().into_owned();

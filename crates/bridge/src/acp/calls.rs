@@ -81,15 +81,20 @@ impl Methods {
 
     pub(super) async fn options(&self, session: &Arc<Session>) -> Vec<SessionConfigOption> {
         let turns = &self.services.turns;
-        let (mode, options) = turns.session_options(session).await;
-        self.options_of(&mode, &options).await
+        let (agent, options) = turns.session_options(session).await;
+        self.options_of(session, &agent, &options).await
     }
 
-    /// Returns the options of the agent that answers in a session, as this client shows them.
-    pub(super) async fn options_of(&self, mode: &str, options: &[SessionOption]) -> Vec<SessionConfigOption> {
+    /// Returns the options of an agent in a session, as this client shows them.
+    pub(super) async fn options_of(
+        &self,
+        session: &Session,
+        agent: &str,
+        options: &[SessionOption],
+    ) -> Vec<SessionConfigOption> {
         let modes = self.services.turns.modes().await;
-        let shown = editor_options::shown(self.requests.client(), &modes, mode, options);
-        self.requests.know_modes(modes);
+        let shown = editor_options::shown(self.requests.client(), &modes, &session.mode(), agent, options);
+        self.requests.know_choices(modes, agent, options);
         shown
     }
 

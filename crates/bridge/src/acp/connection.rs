@@ -110,6 +110,24 @@ struct Acp {
     pass: Arc<Pass>,
 }
 
+impl Acp {
+    /// Returns the options for an editor after a change of the agent or of its options: the agent is among them.
+    fn options(&self, session: &Session, update: &SessionUpdate) -> Option<Utf8Bytes> {
+        let mode = session.mode();
+        let (agent, options) = match update {
+            SessionUpdate::Mode(changed) => (&*changed.mode_id, self.requests.options(&changed.mode_id)),
+            SessionUpdate::AgentState(AgentState { agent, part: AgentPart::Options(options) }) => {
+                (agent.as_str(), options.clone())
+            }
+            _ => return None,
+        };
+        let (client, modes) = (self.requests.client(), self.requests.modes());
+        let options = editor_options::shown(client, &modes, &mode, agent, &options);
+        let params = editor_options::changed(session.id(), options);
+        Some(rpc::notification("session/update", &params).into())
+    }
+}
+
 impl Dialect for Acp {
     const IN_PAGES: bool = true;
     const FOLLOWS: usize = 64;
@@ -120,20 +138,6 @@ impl Dialect for Acp {
 
     fn project(&mut self, session: &Session, page: &[Arc<Stored>], _behind: u64) -> Vec<Utf8Bytes> {
         let client = self.requests.client();
-        // An editor gets the agent among the options, anew after each change of either.
-        let options = |stored: &Arc<Stored>| {
-            let (mode, options) = match &stored.update {
-                // What this agent offers follows in the log.
-                SessionUpdate::Mode(mode) => (&mode.mode_id, &Vec::new()),
-                SessionUpdate::AgentState(AgentState { agent, part: AgentPart::Options(options) }) => {
-                    (agent, options)
-                }
-                _ => return None,
-            };
-            let options = editor_options::shown(client, &self.requests.modes(), mode, options);
-            let params = editor_options::changed(session.id(), options);
-            Some(Utf8Bytes::from(rpc::notification("session/update", &params)))
-        };
         let frame = |stored: &Arc<Stored>| {
             let update = client.shown(&stored.update)?;
             let encode = || {
@@ -149,7 +153,7 @@ impl Dialect for Acp {
         if client.reads_log {
             return page.iter().filter_map(frame).collect();
         }
-        let all = page.iter().flat_map(|stored| match options(stored) {
+        let all = page.iter().flat_map(|stored| match self.options(session, &stored.update) {
             Some(options) if matches!(stored.update, SessionUpdate::Mode(_)) => {
                 [frame(stored), Some(options)]
             }
@@ -181,6 +185,10 @@ impl Dialect for Acp {
                 Cow::Owned(update) => frame(&Folded { update, ..folded.clone() }).into(),
             })
         };
+        if client.reads_log {
+            return page.iter().filter_map(shown).collect();
+        }
+        let shown = |folded: &Folded| self.options(session, &folded.update).or_else(|| shown(folded));
         page.iter().filter_map(shown).collect()
     }
 

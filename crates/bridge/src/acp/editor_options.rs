@@ -14,14 +14,16 @@ use serde_json::Value;
 /// The id of the option that chooses the agent. Those of agents have a slash.
 pub(super) const AGENT: &str = "agent";
 
-/// Returns the options of a session as a client of ours or an editor gets them. `modes`: the choice of agents.
+/// Returns the options of a session as a client of ours or an editor gets them. `modes`: the choice of agents, of which
+/// `mode` is the current one; `agent`: the one whose options these are.
 pub(super) fn shown(
     client: Abilities,
     modes: &[Mode],
     mode: &str,
+    agent: &str,
     options: &[SessionOption],
 ) -> Vec<SessionConfigOption> {
-    let mut shown = to_wire::options(mode, options);
+    let mut shown = to_wire::options(agent, options);
     if client.reads_log {
         return shown;
     }
@@ -41,11 +43,11 @@ pub(super) fn shown(
         values.push(SessionConfigSelectOption::new(mode.to_owned(), mode.to_owned()));
     }
     let values = SessionConfigSelectOptions::Ungrouped(values);
-    let agent = SessionConfigSelect::new(mode.to_owned(), values);
-    let agent = SessionConfigOption::new(AGENT, "Agent", SessionConfigKind::Select(agent))
+    let choice = SessionConfigSelect::new(mode.to_owned(), values);
+    let choice = SessionConfigOption::new(AGENT, "Agent", SessionConfigKind::Select(choice))
         .description("Who answers the prompts".to_owned())
         .category(SessionConfigOptionCategory::Other("_agent".to_owned()));
-    shown.insert(0, agent);
+    shown.insert(0, choice);
     shown
 }
 

@@ -227,10 +227,13 @@ pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
     })
 }
 
-/// Returns the conversation of a transcript as text. Blocks.
-pub(super) fn excerpt(history: &History, session: &SessionName) -> Result<Excerpt, Fault> {
+/// Returns the conversation of a transcript of this folder as text. Blocks.
+pub(super) fn excerpt(history: &History, session: &SessionName, cwd: &Path) -> Result<Excerpt, Fault> {
     let budget = within(READ_TIME);
     let transcript = find(history, session, &budget)?;
+    if transcript.cwd.as_deref() != Some(cwd) {
+        return Err(Fault::invalid_params("That is a session of another folder."));
+    }
     let span = Span {
         from_line: 1,
         to_line: u64::MAX,

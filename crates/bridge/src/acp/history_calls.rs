@@ -75,16 +75,22 @@ impl Methods {
     }
 
     /// Returns the conversation of a session as text.
-    pub(super) async fn excerpt(&self, ExcerptQuery { provider, id }: ExcerptQuery) -> Result<Answer, Fault> {
+    pub(super) async fn excerpt(&self, query: ExcerptQuery) -> Result<Answer, Fault> {
+        let ExcerptQuery { session_id, provider, id } = query;
+        let cwd = self.session(&session_id).await?.cwd().to_owned();
         let Some(provider) = provider else {
             let session = self.session(&id).await?;
+            if session.cwd() != cwd {
+                return Err(Fault::invalid_params("That is a session of another folder."));
+            }
             let read = run_blocking(move || session.excerpt()).await;
             let text = read.ok_or_else(|| Fault::internal("The session could not be read."))?;
             let text = text.map_err(SessionError::from)?.unwrap_or_default();
             return now::<methods::SessionsExcerpt>(Excerpt { text });
         };
         let name = SessionName { provider, id };
-        self.with_history::<methods::SessionsExcerpt>(move |history| history::excerpt(history, &name)).await
+        self.with_history::<methods::SessionsExcerpt>(move |history| history::excerpt(history, &name, &cwd))
+            .await
     }
 
     /// Stores the user's label for a session or a transcript.

@@ -81,6 +81,8 @@ impl Methods {
 
     /// Lists the sessions that an agent keeps itself. Later, because the agent has to start.
     pub(super) async fn agent_sessions(&self, query: AgentSessionsQuery) -> Result<Answer, Fault> {
+        // Whoever may not read other agents' sessions does not see their titles either.
+        self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let (turns, cwd) = (self.services.turns.clone(), self.services.sessions.admit(&query.cwd).await?);
         Ok(Answer::Later(Box::pin(async move {
             let sessions = turns.own_sessions(&query.agent, cwd).await?;
@@ -95,9 +97,10 @@ impl Methods {
     }
 
     pub(super) async fn continue_session(&self, request: ContinueSession) -> Result<Answer, Fault> {
-        let ContinueSession { agent, cwd, id, title } = request;
+        let ContinueSession { agent, cwd, id } = request;
+        self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let cwd = self.services.sessions.admit(&cwd).await?;
-        let session = self.services.turns.continue_own_session(&agent, &cwd, &id, title).await?;
+        let session = self.services.turns.continue_own_session(&agent, cwd, &id).await?;
         now::<methods::AgentsContinueSession>(SessionRef { session_id: session.id().to_string() })
     }
 
@@ -156,7 +159,7 @@ impl Methods {
         if self.lease.pass.who != Who::Local {
             self.services.devices.record(&self.actor(), method, &what).await;
         }
-        let options = self.options_of(&agent, &options).await;
+        let options = self.options_of(&session, &agent, &options).await;
         Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))))
     }
 

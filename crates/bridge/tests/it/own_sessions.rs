@@ -42,13 +42,20 @@ async fn own_session_is_continued_by_one_session_here() {
     assert_eq!(continued, again);
     let listed = desk.request("_openagents/agents/sessions", here("")).await;
     assert_eq!(listed["sessions"][1]["sessionId"], continued["sessionId"]);
-    desk.request("session/prompt", prompt(&continued["sessionId"], "Continue")).await;
+    let unknown = desk.error("_openagents/agents/continue_session", here("third")).await;
+    assert!(unknown.1.contains("has not listed that session here"), "{unknown:?}");
+    let id = &continued["sessionId"];
+    desk.request("session/prompt", prompt(id, "Continue")).await;
+    let excerpt = desk.request("_openagents/sessions/excerpt", json!({"sessionId": id, "id": id})).await;
+    assert_eq!(excerpt["text"], "User: Continue\nAgent: Done\n", "the notice is no turn");
     let resumed = agents.agents[0].requests.lock().unwrap()[0].resume.clone();
     assert_eq!(resumed, Some(EarlierSession { id: "second".to_owned(), kind: EarlierKind::Own }));
 
     // Only this computer, or an admin, has it deleted there.
     let mut phone = pair(&test, &mut desk, "Phone", "approve").await.connect(&test).await;
     assert_eq!(phone.error("_openagents/agents/delete_session", here("first")).await.0, -32000);
+    let (_, why) = phone.error("_openagents/agents/sessions", here("")).await;
+    assert!(why.contains("shown only on the computer that stores them"), "{why}");
     desk.request("_openagents/agents/delete_session", here("first")).await;
     let listed = desk.request("_openagents/agents/sessions", here("")).await;
     assert_eq!(listed["sessions"].as_array().map(Vec::len), Some(1));
@@ -63,7 +70,7 @@ async fn excerpt_is_the_conversation_of_a_session() {
     let (test, _) = agents::test_bridge(vec![agent()]).await;
     let mut desk = ours_client(&test, "Desktop").await;
     let session = session_in(&mut desk, &test, CODEX).await;
-    let of = |provider: Value, id: &Value| json!({"provider": provider, "id": id});
+    let of = |provider: Value, id: &Value| json!({"sessionId": session, "provider": provider, "id": id});
     let excerpt = |text: Value| text["text"].as_str().unwrap().to_owned();
     let empty = desk.request("_openagents/sessions/excerpt", of(Value::Null, &session)).await;
     assert_eq!(excerpt(empty), "");

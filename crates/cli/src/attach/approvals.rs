@@ -6,7 +6,8 @@ use crate::{
 };
 use anstyle::{AnsiColor, Effects, Style};
 use openagents_core::approval::{
-    Approval, ApprovalCommand, ApprovalState, ApprovalSubject, FrozenCommand, OptionKind, SHOWN_COMMAND,
+    ALLOW_EDITS, Approval, ApprovalCommand, ApprovalState, ApprovalSubject, FrozenCommand, OptionKind,
+    SHOWN_COMMAND,
 };
 use openagents_wire::AnswerApproval;
 
@@ -70,7 +71,7 @@ impl Approvals {
             let hint = match option.kind {
                 kind if kind.denies() => format!("  {FAINT}({number}: and a message){FAINT:#}"),
                 // Our rules apply only to commands that run here.
-                OptionKind::AllowAlways if !runs_here => {
+                OptionKind::AllowAlways if !runs_here && option.id != ALLOW_EDITS => {
                     format!("  {FAINT}({} remembers it){FAINT:#}", printable(&approval.agent))
                 }
                 _ => String::new(),

@@ -37,6 +37,9 @@ impl ApprovalRequest {
     }
 }
 
+/// The id of the option of ours that allows edits in the folder until the turn ends. Agents don't get it.
+pub const ALLOW_EDITS: &str = "openagents:allow-edits";
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalOption {

@@ -62,6 +62,15 @@ pub enum SessionUpdate {
     AgentNote(AgentNote),
 }
 
+/// The beginning of [`Delegated::child_session_id`] for a sub-agent.
+pub const SUBAGENT: &str = "sub-agent:";
+
+impl Delegated {
+    pub fn is_of_subagent(&self) -> bool {
+        self.child_session_id.starts_with(SUBAGENT)
+    }
+}
+
 /// The name of the call that shows a sub-agent of an agent.
 pub const SUBAGENT_TOOL: &str = "subagent.run";
 
@@ -70,7 +79,7 @@ pub const SUBAGENT_TOOL: &str = "subagent.run";
 pub struct Delegated {
     /// The `delegate.run` or [`SUBAGENT_TOOL`] call of this session.
     pub parent_call_id: String,
-    /// The delegate's session, or the agent's own id of a sub-agent, which has no session here.
+    /// The delegate's session, or a sub-agent, which has no session here: `sub-agent:` and the agent's own id of it.
     pub child_session_id: String,
     /// Never a delegated update itself: nested delegates are shown in the delegate's session.
     pub update: Box<SessionUpdate>,

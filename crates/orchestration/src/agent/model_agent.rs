@@ -77,16 +77,19 @@ impl AgentProvider for ModelAgent {
         false
     }
 
-    /// It asks before each.
     fn own_sessions(&self, _: &Path, _: &CancellationToken) -> Result<Vec<OwnSession>, String> {
         Ok(Vec::new())
     }
+
     fn delete_own_session(&self, _: &Path, _: &str, _: &CancellationToken) -> Result<(), String> {
         Err("it keeps no sessions".to_owned())
     }
+
     fn stop_subagent(&self, _: &str, _: &str) -> bool {
         false
     }
+
+    /// It asks before each.
     fn ask_before_edits(&self, _: &str) {}
 
     /// Does nothing: no process is kept running.

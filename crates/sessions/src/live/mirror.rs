@@ -9,7 +9,8 @@ use openagents_core::{
     approval::{Approval, ApprovalState},
     update::{Delegated, RunState, SessionUpdate, ToolCallStatus},
 };
-use std::sync::Arc;
+use parking_lot::Mutex;
+use std::{collections::HashMap, sync::Arc};
 
 /// A session that shows the updates of a delegate.
 pub(crate) trait ShownIn: std::fmt::Debug + Send + Sync {
@@ -25,11 +26,14 @@ pub(crate) trait ShownIn: std::fmt::Debug + Send + Sync {
 pub(crate) struct Mirror {
     parent: Arc<dyn ShownIn>,
     scope: Scope,
+    /// The calls of nested delegates and sub-agents, with the call that shows each of them.
+    nested: Mutex<HashMap<String, String>>,
 }
 
 impl Mirror {
     pub(crate) fn new(parent: Arc<dyn ShownIn>, call_id: &str, child_id: &str) -> Self {
-        Self { parent, scope: Some((call_id.to_owned(), child_id.to_owned())) }
+        let scope = Some((call_id.to_owned(), child_id.to_owned()));
+        Self { parent, scope, nested: Mutex::default() }
     }
 
     /// Returns the copies for the parent. Titles, modes, agent states and notes, and nested delegates are left out, except for approvals of
@@ -45,8 +49,17 @@ impl Mirror {
                     let call_id = parent_call_id.clone();
                     Some(SessionUpdate::Approval(Approval { call_id, ..approval.clone() }))
                 }
+                SessionUpdate::ToolCall(call) => {
+                    self.nested.lock().insert(call.call_id.clone(), parent_call_id.clone());
+                    None
+                }
                 _ => None,
             },
+            SessionUpdate::Approval(approval) => {
+                let call_id = self.nested.lock().get(&approval.call_id).cloned();
+                let call_id = call_id.unwrap_or_else(|| approval.call_id.clone());
+                Some(SessionUpdate::Approval(Approval { call_id, ..approval.clone() }))
+            }
             update => Some(update.clone()),
         };
         updates.iter().filter_map(copy).map(|update| wrap(&self.scope, update)).collect()

@@ -298,9 +298,11 @@ impl Session {
         self.lock().work.clone()
     }
 
-    /// Returns the first prompt and the newest messages as text; `None` if there are none. Blocks.
+    /// Returns the first prompt and the newest messages as text, without what only this computer may read; `None` if there
+    /// are none. Blocks.
     pub fn excerpt(&self) -> Result<Option<String>, StoreError> {
-        Ok(conversation_excerpt(&self.transcript(&CancellationToken::new())?))
+        let transcript = self.transcript(&CancellationToken::new())?;
+        Ok(conversation_excerpt(&transcript.for_reader_elsewhere(&self.mode())))
     }
 
     /// Returns the session as a conversation for a model; incomplete if cancelled. Blocks.

@@ -29,6 +29,7 @@ use openagents_core::{
 use openagents_orchestration::route::{Route, question, route};
 use serde_json::Value;
 use std::{
+    collections::HashMap,
     future::Future,
     path::{Path, PathBuf},
     pin::Pin,
@@ -63,7 +64,12 @@ pub struct TurnExecutor {
     explorations: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     delegates: Arc<Semaphore>,
+    /// The sessions of agents' own that were listed last, by agent and folder: their ids and titles.
+    pub(super) listed: tokio::sync::Mutex<HashMap<(String, PathBuf), Titles>>,
 }
+
+/// The titles of an agent's own sessions, by the agent's id.
+type Titles = HashMap<String, Option<String>>;
 
 /// An ended turn whose outcome is not sent yet.
 type Ended = (Asker, TurnEnd);
@@ -83,6 +89,7 @@ impl TurnExecutor {
             tracker: TaskTracker::new(),
             explorations: Arc::new(Semaphore::new(RUNNING)),
             answers: Arc::new(Semaphore::new(ANSWERING)),
+            listed: tokio::sync::Mutex::default(),
             delegates: Arc::new(Semaphore::new(DELEGATES)),
         })
     }
@@ -193,7 +200,7 @@ impl TurnExecutor {
         match run_blocking(stop).await {
             Some(true) => Ok(()),
             _ => Err(SessionError::invalid(
-                "This sub-agent can't be stopped by itself. Stop the turn to stop all of them.",
+                "This sub-agent can't be stopped on its own. Stop the turn to stop all of them.",
             )),
         }
     }

@@ -11,7 +11,7 @@ use openagents_core::{
     agent::{AgentEvent, AgentHost, CANCELLED, EarlierKind, EarlierSession, PromptOutcome, brief},
     approval::{ApprovalOutcome, ApprovalRequest, Approvals},
     update::{
-        AgentPart, AgentState, Delegated, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
+        AgentPart, AgentState, OptionChoices, RunState, SessionUpdate, ToolCall, ToolCallDetails,
         ToolCallStatus, ToolCallUpdate,
     },
 };
@@ -174,10 +174,8 @@ fn mark_late(update: SessionUpdate) -> Option<SessionUpdate> {
             SessionUpdate::ToolCallUpdate(update)
         }
         SessionUpdate::Title(_) | SessionUpdate::AgentState(_) | SessionUpdate::AgentNote(_) => update,
-        SessionUpdate::Delegated(delegated) => SessionUpdate::Delegated(Delegated {
-            update: Box::new(mark_late(*delegated.update)?),
-            ..delegated
-        }),
+        // A sub-agent ends its own turn.
+        SessionUpdate::Delegated(_) => update,
         SessionUpdate::UserMessage(_)
         | SessionUpdate::Plan(_)
         | SessionUpdate::Mode(_)

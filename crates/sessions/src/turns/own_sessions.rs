@@ -5,7 +5,7 @@ use crate::{blocking::run_blocking, error::SessionError, live::Session};
 use openagents_core::{
     CancellationToken,
     agent::{AgentProvider, OwnSession},
-    update::{AgentMessage, SessionUpdate, new_id},
+    update::{AgentNote, NoteContent, SessionUpdate, Severity, new_id},
 };
 use std::{
     path::{Path, PathBuf},
@@ -27,15 +27,20 @@ impl TurnExecutor {
         cwd: PathBuf,
     ) -> Result<Vec<KnownSession>, SessionError> {
         let (store, id) = (self.sessions().store().clone(), agent.to_owned());
-        self.with_agent(agent, cwd, move |agent, cwd| {
-            let all = agent.own_sessions(cwd, &CancellationToken::new()).map_err(sentence)?;
-            let known = |own: OwnSession| {
-                let session_id = store.session_with(&id, &own.id)?;
-                Ok(KnownSession { own, session_id })
-            };
-            all.into_iter().map(known).collect()
-        })
-        .await
+        let place = (agent.to_owned(), cwd.clone());
+        let listed: Vec<KnownSession> = self
+            .with_agent(agent, cwd, move |agent, cwd| {
+                let all = agent.own_sessions(cwd, &CancellationToken::new()).map_err(sentence)?;
+                let known = |own: OwnSession| {
+                    let session_id = store.session_with(&id, &own.id)?;
+                    Ok(KnownSession { own, session_id })
+                };
+                all.into_iter().map(known).collect::<Result<_, SessionError>>()
+            })
+            .await?;
+        let titles = listed.iter().map(|it| (it.own.id.clone(), it.own.title.clone())).collect();
+        self.listed.lock().await.insert(place, titles);
+        Ok(listed)
     }
 
     /// Deletes a session that an agent keeps.
@@ -52,14 +57,22 @@ impl TurnExecutor {
     }
 
     /// Creates a session that continues one of an agent's own with its next prompt, or returns the one that already does.
+    /// The agent's session has to be one that was listed in this folder.
     pub async fn continue_own_session(
         self: &Arc<Self>,
         agent: &str,
-        cwd: &Path,
+        cwd: PathBuf,
         id: &str,
-        title: Option<String>,
     ) -> Result<Arc<Session>, SessionError> {
         let name = self.agent(agent)?.name();
+        // Held to the end, so that two clients continue it in one session.
+        let listed = self.listed.lock().await;
+        let title = listed.get(&(agent.to_owned(), cwd.clone())).and_then(|titles| titles.get(id));
+        let title = title.ok_or_else(|| {
+            SessionError::invalid(format!(
+                "{name} has not listed that session here. List its sessions again."
+            ))
+        })?;
         let (store, holder) = (self.sessions().store().clone(), (agent.to_owned(), id.to_owned()));
         let known = run_blocking(move || store.session_with(&holder.0, &holder.1)).await;
         let known = known.ok_or_else(|| SessionError::internal("the sessions could not be read"))??;
@@ -68,28 +81,25 @@ impl TurnExecutor {
         {
             return Ok(session);
         }
-        let session = self.sessions().create(cwd).await?;
+        let session = self.sessions().create(&cwd).await?;
         session.set_mode(agent).await?;
-        let (store, of, agent, id) =
-            (self.sessions().store().clone(), session.clone(), agent.to_owned(), id.to_owned());
+        let (store, of, title) = (self.sessions().store().clone(), session.clone(), title.clone());
+        let (agent, id) = (agent.to_owned(), id.to_owned());
         let begin = move || {
             store.remember_agent_session(of.id(), &agent, &id)?;
-            of.append(vec![SessionUpdate::AgentMessage(AgentMessage {
-                text: format!(
-                    "*This continues a session that {name} keeps itself. What was said before is known to {name} and is \
-                     not shown here.*"
-                ),
-                message_id: Some(new_id()),
-                ..AgentMessage::default()
-            })]);
+            let content = NoteContent::Notice {
+                severity: Severity::Info,
+                title: format!("Continues a session of {name}. Its earlier messages aren't shown here."),
+                description: None,
+                count: 1,
+            };
+            of.append(vec![SessionUpdate::AgentNote(AgentNote { id: new_id(), content })]);
+            title.into_iter().for_each(|title| of.suggest_title(title));
             Ok::<_, SessionError>(())
         };
         run_blocking(begin)
             .await
             .ok_or_else(|| SessionError::internal("the session could not be stored"))??;
-        if let Some(title) = title.filter(|title| !title.trim().is_empty()) {
-            session.rename(&title).await?;
-        }
         Ok(session)
     }
 
