@@ -110,6 +110,8 @@ struct Scene {
     connections: Arc<AtomicUsize>,
     /// The updates of sub-agents that came during turns, by kind.
     of_subagents: Vec<String>,
+    /// Goes to the agent with the next answer to an approval.
+    message: Option<&'static str>,
 }
 
 impl Scene {
@@ -142,7 +144,7 @@ impl Scene {
         }
         found(&mut client, agent).await?;
         let session = new_session(&mut client, agent, &peers.env.workspace).await?;
-        Ok(Self { agent, peers, client, session, connections, of_subagents: Vec::new() })
+        Ok(Self { agent, peers, client, session, connections, of_subagents: Vec::new(), message: None })
     }
 
     /// Sends a prompt, answers every approval with the option of this id or kind, and returns the number
@@ -172,7 +174,8 @@ impl Scene {
                     .iter()
                     .find(|option| option["kind"] == answer || option["id"] == answer)
                     .with_context(|| format!("{answer}: {approval}"))?;
-                let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option["id"]});
+                let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option["id"],
+                    "message": self.message.take(), "content": first_choices(approval)});
                 self.client.request("_openagents/approvals/answer", params).await?;
             }
             if frame["id"] == prompt {
@@ -198,6 +201,19 @@ impl Scene {
             .await
             .map(drop)
     }
+}
+
+/// Answers the form of a question with the first choice of each field; `null` for another approval.
+fn first_choices(approval: &Value) -> Value {
+    let fields = approval["rawInput"]["fields"].as_array().filter(|_| approval["subject"] == "question");
+    let choice = |field: &Value| {
+        let value = field["choices"][0]["value"].clone();
+        let value = if field["type"] == "choices" { json!([value]) } else { value };
+        (!field["choices"].is_null()).then(|| (field["name"].as_str().unwrap_or_default().to_owned(), value))
+    };
+    fields.map_or(Value::Null, |fields| {
+        fields.iter().filter_map(choice).collect::<serde_json::Map<_, _>>().into()
+    })
 }
 
 /// Waits until the agent is found. On a busy machine, `--version` may take longer than the check allows.
@@ -306,6 +322,14 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
             {"when_tool_result": true, "text": "The helper has answered."},
         ]}));
     }
+    let slow = json!({"intent": "run", "command": "touch started.txt; for i in $(seq 60); do echo tick $i; sleep 1; done",
+        "arguments": {"description": "Count", "directory": env.workspace, "dir_path": env.workspace, "timeout": 90_000,
+            "is_background": false}});
+    library.insert("Slow".to_owned(), json!({"turns": [{"tool_calls": [slow]}, {"text": "It has ended."}]}));
+    let question = json!({"question": "Which database?", "header": "Database", "multiSelect": false, "options": [
+        {"label": "SQLite", "description": "One file"}, {"label": "Postgres", "description": "A server"}]});
+    library.insert("Ask".to_owned(), json!({"turns": [
+        {"tool_calls": [{"name": "AskUserQuestion", "arguments": {"questions": [question]}}]}, {"text": "I see."}]}));
     library.insert("Long".to_owned(), json!({"turns": [long, {"text": "Nothing to do."}]}));
     library.insert("Edits".to_owned(), json!({"turns": turns}));
     json!({"turns": [classifier], "default": {"text": "Nothing to do."}, "library": library})
@@ -533,8 +557,56 @@ async fn its_prompts_have_images_branch_and_steer(agent: Agent) -> Result<()> {
     its_model_sees_images(&mut scene).await.context("images")?;
     its_sessions_branch(&mut scene).await.context("branches")?;
     its_turn_gets_a_prompt(&mut scene).await.context("a prompt in a turn")?;
+    its_turns_take_files_answers_and_stops(&mut scene).await.context("files, answers and stops")?;
     its_sub_agents_ask_and_have_rows(&mut scene).await.context("sub-agents")?;
     scene.peers.end()
+}
+
+/// A named file, the message with a denial and the answer to a question reach the model; a command ends with its turn.
+async fn its_turns_take_files_answers_and_stops(scene: &mut Scene) -> Result<()> {
+    let said = |text: &str, session: &Value| json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    scene.peers.forget_model_requests()?;
+    let named = said(&format!("{PROMPT}, see @README.md [[script:Nothing]]"), &scene.session);
+    scene.client.request("session/prompt", named).await?;
+    // A link, or the file itself.
+    ensure!(scene.peers.model_got("A small folder.")? || scene.peers.model_got("file://")?, "no file");
+
+    scene.message = Some("Sing it in the shower.");
+    scene.turn("InsideAsking", "reject_once", Some(Canary::Inside)).await?;
+    ensure!(scene.peers.model_got("in the shower")?, "no message");
+
+    if scene.agent.mode == "claude-code" {
+        scene.turn("Ask", "accept", None).await?;
+        ensure!(scene.peers.model_got("SQLite")?, "no answer");
+    }
+
+    let started = scene.peers.env.workspace.join("started.txt");
+    let prompt = scene
+        .client
+        .send("session/prompt", said(&format!("{PROMPT} [[script:Slow]]"), &scene.session))
+        .await?;
+    let mut stopped = false;
+    loop {
+        if started.exists() && !stopped {
+            scene.client.notify("session/cancel", json!({"sessionId": scene.session})).await?;
+            stopped = true;
+        }
+        let Ok(frame) = tokio::time::timeout(Duration::from_millis(100), scene.client.next()).await else {
+            continue;
+        };
+        let frame = frame?;
+        let approval = &frame["params"]["update"]["_meta"]["openagents"]["approval"];
+        if approval["state"] == "pending" {
+            let allow =
+                approval["options"].as_array().into_iter().flatten().find(|it| it["kind"] == "allow_once");
+            let params = json!({"sessionId": scene.session, "approvalId": approval["id"], "optionId": allow.context("no option")?["id"]});
+            scene.client.request("_openagents/approvals/answer", params).await?;
+        }
+        if frame["id"] == prompt {
+            ensure!(frame["result"]["stopReason"] == "cancelled", "{frame}");
+            return Ok(());
+        }
+    }
 }
 
 /// What a sub-agent of Claude Code or Codex does is shown below its call, and it asks like its agent.

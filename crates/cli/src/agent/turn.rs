@@ -120,8 +120,8 @@ impl Turn {
                 continue;
             }
             match &update.update {
-                // The mode update that the `session/set_mode` above caused; it may come after the answer.
-                SessionUpdate::CurrentModeUpdate(_) => continue,
+                // What the `session/set_mode` above caused; it may come after the answer.
+                SessionUpdate::CurrentModeUpdate(_) | SessionUpdate::ConfigOptionUpdate(_) => continue,
                 SessionUpdate::ToolCallUpdate(call) if !self.cancelled => {
                     if let Some(approval) = ours::<ToolMeta>(call.meta.as_ref()).approval
                         && approval.state == ApprovalState::Pending
