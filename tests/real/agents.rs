@@ -322,9 +322,9 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
             {"when_tool_result": true, "text": "The helper has answered."},
         ]}));
     }
-    let slow = json!({"intent": "run", "command": "touch started.txt; for i in $(seq 60); do echo tick $i; sleep 1; done",
-        "arguments": {"description": "Count", "directory": env.workspace, "dir_path": env.workspace, "timeout": 90_000,
-            "is_background": false}});
+    let slow = json!({"intent": "run", "command": "touch started.txt; tail -f /dev/null",
+        "arguments": {"description": "Wait", "directory": env.workspace, "dir_path": env.workspace, "timeout": 90_000,
+            "is_background": false, "sandbox_permissions": "require_escalated", "justification": "May I wait?"}});
     library.insert("Slow".to_owned(), json!({"turns": [{"tool_calls": [slow]}, {"text": "It has ended."}]}));
     let question = json!({"question": "Which database?", "header": "Database", "multiSelect": false, "options": [
         {"label": "SQLite", "description": "One file"}, {"label": "Postgres", "description": "A server"}]});
