@@ -13,6 +13,8 @@ pub(super) struct Abilities {
     pub(super) plans: bool,
     pub(super) notices: bool,
     pub(super) compactions: bool,
+    /// It shows options instead of modes.
+    pub(super) options: bool,
     /// It shows options that are on or off.
     pub(super) booleans: bool,
     /// It can ask the user with a form, or to open an address.
@@ -29,6 +31,7 @@ impl Abilities {
             plans: client.plan.is_some(),
             notices: session.is_some_and(|session| session.notices.is_some()),
             compactions: session.is_some_and(|session| session.compaction.is_some()),
+            options: session.is_some_and(|session| session.config_options.is_some()),
             booleans: session
                 .and_then(|session| session.config_options.as_ref())
                 .is_some_and(|options| options.boolean.is_some()),

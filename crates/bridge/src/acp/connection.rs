@@ -113,6 +113,9 @@ struct Acp {
 impl Acp {
     /// Returns the options for an editor after a change of the agent or of its options: the agent is among them.
     fn options(&self, session: &Session, update: &SessionUpdate) -> Option<Utf8Bytes> {
+        if !self.requests.client().options {
+            return None;
+        }
         let mode = session.mode();
         let (agent, options) = match update {
             SessionUpdate::Mode(changed) => (&*changed.mode_id, self.requests.options(&changed.mode_id)),

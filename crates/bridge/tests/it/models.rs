@@ -216,7 +216,6 @@ async fn session_continues_in_another_mode() {
         shown(&notes),
         [
             "current_mode_update",
-            "config_option_update",
             "user_message_chunk: What is here?",
             "session_info_update: What is here?",
             "agent_thought_chunk: I look around.",
@@ -226,11 +225,11 @@ async fn session_continues_in_another_mode() {
             "agent_message_chunk: ",
         ]
     );
-    assert_eq!(notes[5]["update"]["rawInput"], json!({"path": "."}));
-    assert_eq!(notes[6]["update"]["rawOutput"], json!(["README.md"]));
-    let last = &notes[8]["update"];
+    assert_eq!(notes[4]["update"]["rawInput"], json!({"path": "."}));
+    assert_eq!(notes[5]["update"]["rawOutput"], json!(["README.md"]));
+    let last = &notes[7]["update"];
     assert_eq!(last["_meta"]["openagents"]["usage"]["firstTokenMs"], 0);
-    assert_eq!(last["messageId"], notes[7]["update"]["messageId"]);
+    assert_eq!(last["messageId"], notes[6]["update"]["messageId"]);
 
     // After an exploration the model has the whole transcript.
     let explore = json!({"sessionId": session, "modeId": "default_mode"});

@@ -412,7 +412,7 @@ async fn client_of(test: &TestBridge, name: &str, approvals: bool) -> Client {
     let params = json!({
         "protocolVersion": 1,
         "clientInfo": {"name": name, "version": "1"},
-        "clientCapabilities": {"_meta": {"openagents": {"approvals": approvals}}},
+        "clientCapabilities": {"session": {"configOptions": {}}, "_meta": {"openagents": {"approvals": approvals}}},
     });
     client.request("initialize", params).await;
     client
