@@ -339,7 +339,7 @@ test('files, definitions and sessions are named by typing a part of them', async
   await prompt(tab).fill('');
   await prompt(tab).pressSequentially('Fix @pair');
   await files.getByRole('option', { name: 'Session · Codex' }).waitFor();
-  assert.equal(await files.getByText('Pairing elsewhere').count(), 0, 'what happened in another folder stays there');
+  assert.equal(await files.getByText('Pairing elsewhere').count(), 0, 'sessions of other folders are left out');
   await tab.shootAll('composer-mentions');
   await files.getByRole('option', { name: 'pair_device' }).click();
   assert.equal(await prompt(tab).inputValue(), 'Fix @src/pair.rs:12 ');

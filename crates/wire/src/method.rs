@@ -65,8 +65,7 @@ fn typescript<T: ts_rs::TS>() -> String {
     T::name(&ts_rs::Config::new())
 }
 
-const NO_OWN_SESSIONS: &str =
-    "-32602: there is no such agent, it cannot do this, or it may not start in the folder";
+const NO_OWN_SESSIONS: &str = "-32602: the agent is unknown, can't do this, or may not start in the folder";
 const NO_SESSION: &str = "-32002: the session does not exist";
 const NO_FOLDER: &str = "-32602: the folder does not exist, or is not known and the scope is not `admin`";
 const NO_HISTORY: &str = "-32600: other agents' sessions are shown only on the computer that stores them";

@@ -197,7 +197,7 @@ export class Sessions {
       query.length < 2
         ? []
         : this.#link.request<{ sessions: PastSession[] }>('_openagents/sessions/search', search).then(
-            // What happened in another folder stays there.
+            // The search also finds sessions of other folders, which may be another customer's.
             ({ sessions }) => sessions.filter(({ cwd }) => cwd === session.cwd),
             // Other agents' sessions may not be read.
             () => [],

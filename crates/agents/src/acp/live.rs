@@ -20,7 +20,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use openagents_core::{
     CancellationToken,
     agent::{AgentEvent, AgentHost, CANCELLED, ImageBytes, PromptOutcome, SteerRequest, lowering_command},
-    update::{RunState, SUBAGENT},
+    update::{RunState, SUBAGENT_PREFIX},
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -501,10 +501,13 @@ impl Live {
 
     /// Stops the work of one sub-agent. Returns whether it can be stopped by itself.
     pub(super) fn stop_subagent(&self, id: &str) -> bool {
-        let id = id.strip_prefix(SUBAGENT).unwrap_or(id);
+        let id = id.strip_prefix(SUBAGENT_PREFIX).unwrap_or(id);
         let can_stop = self.stage(|stage, _| {
-            stage.cancel_asks_of(id);
-            stage.subagents.can_stop(id)
+            let can_stop = stage.subagents.can_stop(id);
+            if can_stop {
+                stage.cancel_asks_of(id);
+            }
+            can_stop
         });
         if can_stop {
             self.connection.notify("session/cancel", &json!({"sessionId": id}));

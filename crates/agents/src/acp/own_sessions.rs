@@ -17,7 +17,7 @@ use openagents_core::{
 use serde_json::{Value, json};
 use std::{path::Path, time::Instant};
 
-/// Stops the agent, whatever happens.
+/// Stops the agent when it is dropped, also after a panic.
 struct Stopped<'a>(&'a Live, &'a str);
 
 impl Drop for Stopped<'_> {
@@ -94,7 +94,7 @@ impl AcpAgent {
         work: impl FnOnce(&Opening<'_>, &Value) -> Result<T, Stop>,
     ) -> Result<T, String> {
         let (name, command) = (&self.config.name, (self.config.command)());
-        // Each is a process.
+        // Every listing starts a process.
         let Some(_one) = self.own_sessions.try_lock() else {
             return Err(format!(
                 "{name} is already listing or deleting its sessions; try again when it has ended"

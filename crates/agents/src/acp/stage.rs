@@ -25,7 +25,7 @@ pub(super) struct Stage {
     pub(super) subagents: Subagents,
     /// Cancels the open requests of a sub-agent.
     pub(super) subagent_asks: HashMap<String, CancellationToken>,
-    /// In this turn the agent has said that it is not logged in.
+    /// The agent reported during this turn that it is not logged in.
     pub(super) logged_out: bool,
     pub(super) host: Host,
     pub(super) turn: Option<Turn>,

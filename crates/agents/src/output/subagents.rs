@@ -9,7 +9,8 @@ use crate::limits::{SHOWN_TEXT, SUBAGENT_DEPTH, SUBAGENTS};
 use openagents_core::{
     text::{clip_bytes, prefix},
     update::{
-        Delegated, RunState, SUBAGENT, SUBAGENT_TOOL, SessionUpdate, ToolCallDetails, ToolKind, UserMessage,
+        Delegated, RunState, SUBAGENT_PREFIX, SUBAGENT_TOOL, SessionUpdate, ToolCallDetails, ToolKind,
+        UserMessage,
     },
 };
 use serde_json::{Value, json};
@@ -310,7 +311,7 @@ impl Subagent {
         let delegated = |update| {
             SessionUpdate::Delegated(Delegated {
                 parent_call_id: call_id.clone(),
-                child_session_id: format!("{SUBAGENT}{}", self.id),
+                child_session_id: format!("{SUBAGENT_PREFIX}{}", self.id),
                 update: Box::new(update),
             })
         };

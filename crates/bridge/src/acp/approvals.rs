@@ -12,9 +12,8 @@ use openagents_core::{
     approval::{Approval, ApprovalOption, ApprovalState, ApprovalSubject, FrozenCommand, OptionKind},
     text::fenced,
     trust::TrustQuestion,
-    update::SessionOption,
 };
-use openagents_sessions::{Mode, prune, store::Asked};
+use openagents_sessions::{prune, store::Asked};
 use openagents_wire::{AnswerApproval, PermissionMeta, Scope, StandingRule, meta};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -34,10 +33,6 @@ pub(super) enum PermissionAnswer {
 #[derive(Debug, Default)]
 pub(super) struct PermissionRequests {
     client: Mutex<Abilities>,
-    /// The agents that it can choose from, as it last got them.
-    modes: Mutex<Arc<[Mode]>>,
-    /// And their options.
-    options: Mutex<HashMap<String, Vec<SessionOption>>>,
     /// Requests by approval id, which is also the id of the request.
     asked: Mutex<HashMap<String, Request>>,
 }
@@ -61,21 +56,6 @@ impl PermissionRequests {
 
     pub(super) fn client(&self) -> Abilities {
         *self.client.lock()
-    }
-
-    /// Records what the client got: the agents, and the options of one.
-    pub(super) fn know_choices(&self, modes: Vec<Mode>, agent: &str, options: &[SessionOption]) {
-        *self.modes.lock() = modes.into();
-        self.options.lock().insert(agent.to_owned(), options.to_vec());
-    }
-
-    /// Returns the options of an agent that the client got last.
-    pub(super) fn options(&self, agent: &str) -> Vec<SessionOption> {
-        self.options.lock().get(agent).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn modes(&self) -> Arc<[Mode]> {
-        self.modes.lock().clone()
     }
 
     /// Returns the frames that bring the client up to date with the pending approvals of a session.

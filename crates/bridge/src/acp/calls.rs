@@ -3,7 +3,7 @@
 use super::{
     answer::{Answer, Following, LONG},
     approvals::{self, PermissionAnswer, PermissionRequests},
-    editor_options,
+    editor_options::EditorOptions,
     from_wire::{self, Call},
     images, to_wire,
 };
@@ -46,6 +46,7 @@ pub(super) struct Methods {
     pub(super) peer: Arc<Peer>,
     pub(super) outbox: Outbox,
     pub(super) requests: Arc<PermissionRequests>,
+    pub(super) editor: Arc<EditorOptions>,
     pub(super) lease: Arc<ConnectionLease>,
 }
 
@@ -54,14 +55,14 @@ impl Methods {
         services: Arc<Services>,
         peer: Arc<Peer>,
         outbox: Outbox,
-        requests: Arc<PermissionRequests>,
+        (requests, editor): (Arc<PermissionRequests>, Arc<EditorOptions>),
         lease: Arc<ConnectionLease>,
     ) -> Self {
         if matches!(lease.pass.who, Who::Device(_)) {
             // A device appears under the name that the user gave it, not under its own.
             peer.introduce(&lease.pass.name());
         }
-        Self { services, peer, outbox, requests, lease }
+        Self { services, peer, outbox, requests, editor, lease }
     }
 
     /// Queues a frame for the client. Does nothing once the client is gone.
@@ -82,7 +83,7 @@ impl Methods {
     pub(super) async fn options(&self, session: &Arc<Session>) -> Vec<SessionConfigOption> {
         let turns = &self.services.turns;
         let (agent, options) = turns.session_options(session).await;
-        self.options_of(session, &agent, &options).await
+        self.options_of(session, &agent, options).await
     }
 
     /// Returns the options of an agent in a session, as this client shows them.
@@ -90,12 +91,10 @@ impl Methods {
         &self,
         session: &Session,
         agent: &str,
-        options: &[SessionOption],
+        options: Vec<SessionOption>,
     ) -> Vec<SessionConfigOption> {
         let modes = self.services.turns.modes().await;
-        let shown = editor_options::shown(self.requests.client(), &modes, &session.mode(), agent, options);
-        self.requests.know_choices(modes, agent, options);
-        shown
+        self.editor.answer(self.requests.client(), modes, &session.mode(), agent, options)
     }
 
     pub(super) fn by(&self, prompt_id: Option<String>) -> Sender {

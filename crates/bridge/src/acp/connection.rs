@@ -1,6 +1,8 @@
 //! One ACP connection: incoming frames, outgoing session updates.
 
-use super::{approvals::PermissionRequests, calls::Methods, editor_options, from_wire, to_wire};
+use super::{
+    approvals::PermissionRequests, calls::Methods, editor_options::EditorOptions, from_wire, to_wire,
+};
 use crate::acp::services::Services;
 use openagents_connection::{
     inspect::Peer,
@@ -14,7 +16,7 @@ use openagents_connection::{
 use openagents_core::{
     approval::{Approval, ApprovalSubject},
     model::Activity,
-    update::{AgentPart, AgentState, SessionUpdate},
+    update::SessionUpdate,
 };
 use openagents_remote::devices::registry::ConnectionLease;
 use openagents_sessions::{Folded, ListNews, QueueState, Session, store::Stored};
@@ -50,12 +52,12 @@ pub(crate) async fn serve(services: Arc<Services>, socket: Socket, opening: Open
         closing,
         held: Vec::new(),
     };
-    let requests = Arc::new(PermissionRequests::default());
-    let dialect = Acp { requests: requests.clone(), pass: lease.pass.clone() };
+    let (requests, editor) = (Arc::new(PermissionRequests::default()), Arc::new(EditorOptions::default()));
+    let dialect = Acp { requests: requests.clone(), options: editor.clone(), pass: lease.pass.clone() };
     connection::serve((&services.inspector, &services.sessions), socket, options, dialect, |outbox| {
         AcpHandler {
             peer: peer.clone(),
-            methods: Methods::new(services.clone(), peer, outbox, requests, lease),
+            methods: Methods::new(services.clone(), peer, outbox, (requests, editor), lease),
         }
     })
     .await;
@@ -107,26 +109,14 @@ impl FrameHandler for AcpHandler {
 /// Sends every update unchanged.
 struct Acp {
     requests: Arc<PermissionRequests>,
+    options: Arc<EditorOptions>,
     pass: Arc<Pass>,
 }
 
 impl Acp {
-    /// Returns the options for an editor after a change of the agent or of its options: the agent is among them.
+    /// Returns the options for an editor after a change of the agent or of its options.
     fn options(&self, session: &Session, update: &SessionUpdate) -> Option<Utf8Bytes> {
-        if !self.requests.client().options {
-            return None;
-        }
-        let mode = session.mode();
-        let (agent, options) = match update {
-            SessionUpdate::Mode(changed) => (&*changed.mode_id, self.requests.options(&changed.mode_id)),
-            SessionUpdate::AgentState(AgentState { agent, part: AgentPart::Options(options) }) => {
-                (agent.as_str(), options.clone())
-            }
-            _ => return None,
-        };
-        let (client, modes) = (self.requests.client(), self.requests.modes());
-        let options = editor_options::shown(client, &modes, &mode, agent, &options);
-        let params = editor_options::changed(session.id(), options);
+        let params = self.options.after(self.requests.client(), session.id(), &session.mode(), update)?;
         Some(rpc::notification("session/update", &params).into())
     }
 }
@@ -153,9 +143,6 @@ impl Dialect for Acp {
             let encoded = stored.encoded.get_or_encode(encode);
             Some(Utf8Bytes::try_from(encoded).unwrap_or_else(|_| encode().into()))
         };
-        if client.reads_log {
-            return page.iter().filter_map(frame).collect();
-        }
         let all = page.iter().flat_map(|stored| match self.options(session, &stored.update) {
             Some(options) if matches!(stored.update, SessionUpdate::Mode(_)) => {
                 [frame(stored), Some(options)]
@@ -188,9 +175,6 @@ impl Dialect for Acp {
                 Cow::Owned(update) => frame(&Folded { update, ..folded.clone() }).into(),
             })
         };
-        if client.reads_log {
-            return page.iter().filter_map(shown).collect();
-        }
         let shown = |folded: &Folded| self.options(session, &folded.update).or_else(|| shown(folded));
         page.iter().filter_map(shown).collect()
     }

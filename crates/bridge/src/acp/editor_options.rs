@@ -7,16 +7,70 @@ use agent_client_protocol_schema::v1::{
     SessionConfigOptionCategory, SessionConfigSelect, SessionConfigSelectOption, SessionConfigSelectOptions,
     SessionNotification, SessionUpdate as Wire,
 };
-use openagents_core::update::{SessionOption, Setting};
+use openagents_core::update::{AgentPart, AgentState, SessionOption, SessionUpdate, Setting};
 use openagents_sessions::Mode;
+use parking_lot::Mutex;
 use serde_json::Value;
+use std::collections::HashMap;
 
 /// The id of the option that chooses the agent. Those of agents have a slash.
 pub(super) const AGENT: &str = "agent";
 
-/// Returns the options of a session as a client of ours or an editor gets them. `modes`: the choice of agents, of which
-/// `mode` is the current one; `agent`: the one whose options these are.
-pub(super) fn shown(
+/// The choices that one client got last. Shared by both halves of its connection.
+#[derive(Debug, Default)]
+pub(super) struct EditorOptions {
+    modes: Mutex<Vec<Mode>>,
+    /// By agent.
+    options: Mutex<HashMap<String, Vec<SessionOption>>>,
+}
+
+impl EditorOptions {
+    /// Returns the options of `agent` for an answer to the client. `modes`: the choice of agents, of which `mode` is the
+    /// current one.
+    pub(super) fn answer(
+        &self,
+        client: Abilities,
+        modes: Vec<Mode>,
+        mode: &str,
+        agent: &str,
+        options: Vec<SessionOption>,
+    ) -> Vec<SessionConfigOption> {
+        let shown = shown(client, &modes, mode, agent, &options);
+        *self.modes.lock() = modes;
+        self.options.lock().insert(agent.to_owned(), options);
+        shown
+    }
+
+    /// Returns the params of the notification after a change of the agent or of its options. `None` for another update,
+    /// or if the client does not show options.
+    pub(super) fn after(
+        &self,
+        client: Abilities,
+        session_id: &str,
+        mode: &str,
+        update: &SessionUpdate,
+    ) -> Option<Value> {
+        if !client.options || client.reads_log {
+            return None;
+        }
+        let (agent, options) = match update {
+            SessionUpdate::Mode(changed) => {
+                let known = self.options.lock().get(&changed.mode_id).cloned();
+                (&*changed.mode_id, known.unwrap_or_default())
+            }
+            SessionUpdate::AgentState(AgentState { agent, part: AgentPart::Options(options) }) => {
+                (agent.as_str(), options.clone())
+            }
+            _ => return None,
+        };
+        let options = shown(client, &self.modes.lock(), mode, agent, &options);
+        let update = Wire::ConfigOptionUpdate(ConfigOptionUpdate::new(options));
+        serde_json::to_value(SessionNotification::new(session_id.to_owned(), update)).ok()
+    }
+}
+
+/// Returns the options as a client of ours or an editor shows them.
+fn shown(
     client: Abilities,
     modes: &[Mode],
     mode: &str,
@@ -49,10 +103,4 @@ pub(super) fn shown(
         .category(SessionConfigOptionCategory::Other("_agent".to_owned()));
     shown.insert(0, choice);
     shown
-}
-
-/// Returns the params of the notification after a change of the agent or of its options.
-pub(super) fn changed(session_id: &str, options: Vec<SessionConfigOption>) -> Value {
-    let update = Wire::ConfigOptionUpdate(ConfigOptionUpdate::new(options));
-    serde_json::to_value(SessionNotification::new(session_id.to_owned(), update)).unwrap_or_default()
 }

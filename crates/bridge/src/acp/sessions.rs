@@ -81,7 +81,7 @@ impl Methods {
 
     /// Lists the sessions that an agent keeps itself. Later, because the agent has to start.
     pub(super) async fn agent_sessions(&self, query: AgentSessionsQuery) -> Result<Answer, Fault> {
-        // Whoever may not read other agents' sessions does not see their titles either.
+        // A device that may not read other agents' sessions can't see their titles either.
         self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let (turns, cwd) = (self.services.turns.clone(), self.services.sessions.admit(&query.cwd).await?);
         Ok(Answer::Later(Box::pin(async move {
@@ -159,7 +159,7 @@ impl Methods {
         if self.lease.pass.who != Who::Local {
             self.services.devices.record(&self.actor(), method, &what).await;
         }
-        let options = self.options_of(&session, &agent, &options).await;
+        let options = self.options_of(&session, &agent, options).await;
         Ok(Answer::Now(rpc::value(&SetSessionConfigOptionResponse::new(options))))
     }
 

@@ -159,7 +159,7 @@ async fn every_client_sees_the_same_options() {
             agent.into_iter().chain([("codex/model", "large"), ("codex/mode", "ask")]).collect();
         assert_eq!(values(&notes.last().unwrap()["update"]), expected);
     }
-    // Whoever changes the agent, the editor's options follow.
+    // The editor's options follow a change by any client.
     desk.request("session/set_mode", json!({"sessionId": session, "modeId": "default_mode"})).await;
     let notes = editor.notes_until("config_option_update").await;
     assert_eq!(values(&notes.last().unwrap()["update"])[0], ("agent", "default_mode"));

@@ -47,7 +47,10 @@ async fn own_session_is_continued_by_one_session_here() {
     let id = &continued["sessionId"];
     desk.request("session/prompt", prompt(id, "Continue")).await;
     let excerpt = desk.request("_openagents/sessions/excerpt", json!({"sessionId": id, "id": id})).await;
-    assert_eq!(excerpt["text"], "User: Continue\nAgent: Done\n", "the notice is no turn");
+    assert_eq!(
+        excerpt["text"], "User: Continue\nAgent: Done\n",
+        "the notice is not part of the conversation"
+    );
     let resumed = agents.agents[0].requests.lock().unwrap()[0].resume.clone();
     assert_eq!(resumed, Some(EarlierSession { id: "second".to_owned(), kind: EarlierKind::Own }));
 

@@ -63,11 +63,11 @@ pub enum SessionUpdate {
 }
 
 /// The beginning of [`Delegated::child_session_id`] for a sub-agent.
-pub const SUBAGENT: &str = "sub-agent:";
+pub const SUBAGENT_PREFIX: &str = "sub-agent:";
 
 impl Delegated {
     pub fn is_of_subagent(&self) -> bool {
-        self.child_session_id.starts_with(SUBAGENT)
+        self.child_session_id.starts_with(SUBAGENT_PREFIX)
     }
 }
 
