@@ -43,8 +43,8 @@ impl Abilities {
     /// Returns an update as it is shown to the client. `None` if the client does not know its kind.
     pub(super) fn shown<'a>(self, update: &'a SessionUpdate) -> Option<Cow<'a, SessionUpdate>> {
         let note = match update {
-            // An editor has one plan, one user and one set of notes: those of the session itself.
-            SessionUpdate::Delegated(delegated) if !self.reads_log => {
+            // In an editor, these would pass for the session's own.
+            SessionUpdate::Delegated(delegated) if delegated.is_of_subagent() && !self.reads_log => {
                 return match &*delegated.update {
                     SessionUpdate::Plan(_) | SessionUpdate::UserMessage(_) | SessionUpdate::AgentNote(_) => {
                         None
@@ -83,7 +83,7 @@ impl Abilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use openagents_core::update::{AgentNote, CompactionState};
+    use openagents_core::update::{AgentNote, CompactionState, Delegated};
     use serde_json::{Value, json};
 
     fn kind(client: &Value, content: &NoteContent) -> Option<&'static str> {
@@ -94,6 +94,23 @@ mod tests {
             SessionUpdate::AgentMessage(message) if message.text == "Login expired: Log in again" => "text",
             other => panic!("{other:?}"),
         })
+    }
+
+    #[test]
+    fn tasks_of_sub_agents_are_not_shown_as_the_users_words() {
+        let editor = Abilities::default();
+        let ours = Abilities { reads_log: true, ..editor };
+        for (child, client, is_shown) in
+            [("sub-agent:1", editor, false), ("sub-agent:1", ours, true), ("a-delegate", editor, true)]
+        {
+            let task = UserMessage { text: "Look around".to_owned(), ..UserMessage::default() };
+            let update = SessionUpdate::Delegated(Delegated {
+                parent_call_id: "call".to_owned(),
+                child_session_id: child.to_owned(),
+                update: Box::new(SessionUpdate::UserMessage(task)),
+            });
+            assert_eq!(client.shown(&update).is_some(), is_shown, "{child}");
+        }
     }
 
     #[test]
