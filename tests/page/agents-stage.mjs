@@ -60,6 +60,7 @@ export class AgentsStage {
     await page.locator('#agent-name').fill(name);
     await page.locator('#agent-command').fill(command);
     await page.getByRole('button', { name: 'Add', exact: true }).click();
+    await page.getByRole('form', { name: 'Add an agent' }).waitFor({ state: 'detached' });
   }
 
   /** Adds `fake-agent` with the id `fake` and leaves the settings. */

@@ -30,6 +30,8 @@ struct Agent {
     database: Option<(&'static str, [&'static str; 2])>,
     /// Its settings files, as paths below `TestEnv`.
     settings: &'static [&'static str],
+    /// One of its commands that ends without asking for anything.
+    command: &'static str,
 }
 
 const CLAUDE_CODE: Agent = Agent {
@@ -39,6 +41,7 @@ const CLAUDE_CODE: Agent = Agent {
     keeps: &["claude/projects", "claude/todos", "claude/file-history"],
     database: None,
     settings: &["claude/settings.json"],
+    command: "debug",
 };
 
 const CODEX: Agent = Agent {
@@ -48,6 +51,7 @@ const CODEX: Agent = Agent {
     keeps: &["codex/sessions", "codex/archived_sessions"],
     database: None,
     settings: &["codex/config.toml"],
+    command: "status",
 };
 
 const GEMINI: Agent = Agent {
@@ -57,6 +61,7 @@ const GEMINI: Agent = Agent {
     keeps: &[".gemini/tmp", ".gemini/history"],
     database: None,
     settings: &[".gemini/settings.json"],
+    command: "memory show",
 };
 
 const QWEN: Agent = Agent {
@@ -66,6 +71,7 @@ const QWEN: Agent = Agent {
     keeps: &[".qwen/projects", ".qwen/memories"],
     database: None,
     settings: &[".qwen/settings.json"],
+    command: "status",
 };
 
 const COPILOT: Agent = Agent {
@@ -75,6 +81,7 @@ const COPILOT: Agent = Agent {
     keeps: &[".copilot/session-state"],
     database: None,
     settings: &[".copilot/settings.json"],
+    command: "add-dir",
 };
 
 const OPENCODE: Agent = Agent {
@@ -84,6 +91,7 @@ const OPENCODE: Agent = Agent {
     keeps: &[],
     database: Some(("xdg/DATA/opencode/opencode.db", ["message", "part"])),
     settings: &["xdg/CONFIG/opencode/opencode.json"],
+    command: "init",
 };
 
 /// The beginning of every prompt.
@@ -557,9 +565,35 @@ async fn its_prompts_have_images_branch_and_steer(agent: Agent) -> Result<()> {
     its_model_sees_images(&mut scene).await.context("images")?;
     its_sessions_branch(&mut scene).await.context("branches")?;
     its_turn_gets_a_prompt(&mut scene).await.context("a prompt in a turn")?;
+    its_commands_run(&mut scene).await.context("commands")?;
     its_turns_take_files_answers_and_stops(&mut scene).await.context("files, answers and stops")?;
     its_sub_agents_ask_and_have_rows(&mut scene).await.context("sub-agents")?;
     scene.peers.end()
+}
+
+/// A command that the agent offers is one of its commands when it is a prompt.
+async fn its_commands_run(scene: &mut Scene) -> Result<()> {
+    let (session, command) = (scene.session.clone(), scene.agent.command);
+    let attached = json!({"sessionId": session, "since": 0});
+    let attach = scene.client.send("_openagents/attach", attached).await?;
+    let mut offered = Vec::new();
+    loop {
+        let frame = scene.client.next().await?;
+        let update = &frame["params"]["update"];
+        if update["sessionUpdate"] == "available_commands_update" {
+            offered = update["availableCommands"].as_array().cloned().unwrap_or_default();
+        }
+        if frame["id"] == attach {
+            break;
+        }
+    }
+    let names: Vec<_> = offered.iter().map(|offered| &offered["name"]).collect();
+    ensure!(names.iter().any(|name| **name == command), "{command} is not one of {names:?}");
+    let prompt = json!([{"type": "text", "text": format!("/{command}")}]);
+    let prompt =
+        scene.client.request("session/prompt", json!({"sessionId": session, "prompt": prompt})).await?;
+    ensure!(prompt["_meta"]["openagents"]["state"] == "complete", "{prompt}");
+    Ok(())
 }
 
 /// A named file, the message with a denial and the answer to a question reach the model; a command ends with its turn.
@@ -664,6 +698,8 @@ async fn its_sessions_branch(scene: &mut Scene) -> Result<()> {
     ensure!(scene.peers.model_got("heliotrope")?, "the branch does not know what was said");
     let forks = ["claude-code", "codex", "opencode"].contains(&scene.agent.mode);
     ensure!(reply.contains("with a summary of this one") != forks, "{reply}");
+    let (asked, reply) = scene.turn("InsideAsking", "reject_once", Some(Canary::Inside)).await?;
+    ensure!(asked > 0 && !scene.has_sung(Canary::Inside), "the branch asked {asked} times: {reply}");
     scene.session = first;
     let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
     ensure!(!reply.contains("starts a new session"), "{reply}");

@@ -1,8 +1,12 @@
 //! Recorded conversations of real agents, replayed against our client.
 
 use super::host::{Host, Say, Scene, Setup, earlier};
-use openagents_core::{CancellationToken, agent::AgentProvider as _, update::SessionUpdate};
-use serde_json::Value;
+use openagents_core::{
+    CancellationToken,
+    agent::AgentProvider as _,
+    update::{AgentPart, SessionUpdate},
+};
+use serde_json::{Value, json};
 use std::{path::PathBuf, time::Duration};
 
 struct Prompt {
@@ -121,4 +125,43 @@ fn loaded_session_hides_its_history() {
         assert_eq!(outcome.text, "❌ Fake: session/prompt was not recorded");
         assert_eq!(scene.host.count(), 1, "{}", scene.shown());
     }
+}
+
+/// Qwen Code's list of commands is half a megabyte, nearly all of it `_meta`.
+#[test]
+fn loaded_session_of_50_000_updates_shows_only_its_commands() {
+    let session = |update: Value| {
+        let params = json!({"sessionId": "earlier", "update": update});
+        json!({"dir": "agent", "frame": {"jsonrpc": "2.0", "method": "session/update", "params": params}})
+    };
+    let initialized = json!({"protocolVersion": 1, "agentInfo": {"name": "x", "version": "1"}, "agentCapabilities": {"loadSession": true}});
+    let mut lines = vec![
+        json!({"dir": "client", "frame": {"jsonrpc": "2.0", "id": 0, "method": "initialize"}}),
+        json!({"dir": "agent", "frame": {"jsonrpc": "2.0", "id": 0, "result": initialized}}),
+        json!({"dir": "client", "frame": {"jsonrpc": "2.0", "id": 1, "method": "session/load"}}),
+    ];
+    lines.extend((0..50_000).map(|at| {
+        let content = json!({"type": "text", "text": format!("word {at} ")});
+        session(json!({"sessionUpdate": "agent_message_chunk", "messageId": format!("m{}", at / 10), "content": content}))
+    }));
+    let commands =
+        json!([{"name": "review", "description": "Reviews", "_meta": {"schema": "x".repeat(560_000)}}]);
+    lines.push(session(json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})));
+    lines.push(json!({"dir": "agent", "frame": {"jsonrpc": "2.0", "id": 1, "result": {}}}));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.jsonl");
+    let text: Vec<_> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(&path, text.join("\n")).unwrap();
+    let args = vec!["replay".to_owned(), path.display().to_string()];
+    let scene = Setup { args, ..Setup::default() }.scene(Host::with([]));
+    let mut request = scene.request("hello");
+    request.resume = earlier();
+    let outcome = scene.agent.prompt(&request, scene.host.clone(), &CancellationToken::new());
+    assert_eq!(outcome.text, "❌ Fake: session/prompt was not recorded");
+    let shown = scene.shown();
+    assert!(!shown.contains("word") && shown.len() < 4_096, "{shown}");
+    let states = scene.host.states.lock().unwrap();
+    let commands = states.iter().find(|part| matches!(part, AgentPart::Commands(_)));
+    let bytes = serde_json::to_string(&commands).unwrap().len();
+    assert!(commands.is_some() && bytes < 1_024, "{bytes} bytes");
 }
