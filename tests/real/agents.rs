@@ -574,19 +574,13 @@ async fn its_prompts_have_images_branch_and_steer(agent: Agent) -> Result<()> {
 /// A command that the agent offers is one of its commands when it is a prompt.
 async fn its_commands_run(scene: &mut Scene) -> Result<()> {
     let (session, command) = (scene.session.clone(), scene.agent.command);
-    let attached = json!({"sessionId": session, "since": 0});
-    let attach = scene.client.send("_openagents/attach", attached).await?;
-    let mut offered = Vec::new();
-    loop {
-        let frame = scene.client.next().await?;
-        let update = &frame["params"]["update"];
-        if update["sessionUpdate"] == "available_commands_update" {
-            offered = update["availableCommands"].as_array().cloned().unwrap_or_default();
-        }
-        if frame["id"] == attach {
-            break;
-        }
-    }
+    scene.client.send("_openagents/attach", json!({"sessionId": session, "since": 0})).await?;
+    let offers = |frame: &Value| {
+        frame["params"]["sessionId"] == session
+            && frame["params"]["update"]["sessionUpdate"] == "available_commands_update"
+    };
+    let frame = scene.client.until("its commands", offers).await?;
+    let offered = frame["params"]["update"]["availableCommands"].as_array().context("commands")?;
     let names: Vec<_> = offered.iter().map(|offered| &offered["name"]).collect();
     ensure!(names.iter().any(|name| **name == command), "{command} is not one of {names:?}");
     let prompt = json!([{"type": "text", "text": format!("/{command}")}]);
