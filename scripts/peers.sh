@@ -75,9 +75,10 @@ prepare)
     wanted >"$folder/.installed"
     ;;
 run)
+    # More threads than cores: a test often waits for its agent.
     cargo build --locked --quiet --workspace
     OPENAGENTS_PEERS=$peers OPENAGENTS_PEER_PROGRAMS=$folder/node_modules/.bin \
-        cargo test --locked --workspace --test real -- --skip llama_server
+        cargo test --locked --workspace --test real -- --skip llama_server --test-threads=4
     ;;
 formats)
     cargo build --locked --quiet --workspace

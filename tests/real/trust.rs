@@ -220,11 +220,9 @@ async fn ask(client: &mut Client, stage: &Stage, agent: &str) -> Result<(Value, 
     Ok((request, id))
 }
 
-#[tokio::test]
-async fn untrusted_folder_settings_do_not_run() -> Result<()> {
-    for (is_repository, (agent, runs)) in
-        [true, false].into_iter().flat_map(|it| AGENTS.iter().map(move |row| (it, row)))
-    {
+async fn settings_do_not_run(agent: &str) -> Result<()> {
+    let (_, runs) = AGENTS.iter().find(|(name, _)| *name == agent).context("an agent")?;
+    for is_repository in [true, false] {
         let stage = Stage::new(is_repository)?;
         let mut client = stage.peers.server.connect().await?;
         let (request, id) = ask(&mut client, &stage, agent).await?;
@@ -258,4 +256,17 @@ async fn untrusted_folder_settings_do_not_run() -> Result<()> {
         stage.peers.end()?;
     }
     Ok(())
+}
+
+mod untrusted_folder_settings_do_not_run {
+    macro_rules! of_each {
+        ($($name:ident: $agent:literal),*) => {
+            $(#[tokio::test] async fn $name() -> anyhow::Result<()> { super::settings_do_not_run($agent).await })*
+        };
+    }
+
+    of_each!(
+        claude_code: "claude-code", codex: "codex", gemini: "gemini", qwen: "qwen", copilot: "copilot",
+        opencode: "opencode"
+    );
 }
