@@ -37,6 +37,7 @@ use openagents_transcripts::{
     cache::TranscriptCache,
     history::{History, HistoryRoots, ListingCache},
     history_index::HistoryIndex,
+    usage::UsageStore,
 };
 use openagents_wire::{IosAccess, Listener};
 use std::{
@@ -382,6 +383,7 @@ async fn bind(port: u16) -> Result<(SocketAddr, TcpListener), BridgeError> {
 struct OpenedHistory {
     history: Arc<History>,
     index: Option<Arc<HistoryIndex>>,
+    usage: Option<UsageStore>,
     stored: StoredHistory,
 }
 
@@ -397,13 +399,16 @@ impl OpenedHistory {
             .inspect_err(|error| tracing::warn!(%error, "other agents' sessions are not indexed"))
             .ok()
             .map(Arc::new);
+        let usage = UsageStore::open(&config.home)
+            .inspect_err(|error| tracing::warn!(%error, "tokens are not counted"))
+            .ok();
         let history = History::new(config.history, transcripts);
         history.exclude(stored.settings.excluded.clone());
         let history = match &index {
             Some(index) => history.with_words(index.clone()),
             None => history,
         };
-        Self { history: Arc::new(history), index, stored }
+        Self { history: Arc::new(history), index, usage, stored }
     }
 }
 
@@ -416,7 +421,7 @@ async fn build_services(
     network: Arc<Network>,
     providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
 ) -> Result<Services, BridgeError> {
-    let OpenedHistory { history, index, stored } = past;
+    let OpenedHistory { history, index, usage, stored } = past;
     let (home, packages) = (config.home.clone(), config.home.join("agents"));
     let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), home, packages };
     let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
@@ -437,7 +442,15 @@ async fn build_services(
     let labels = sessions.labels().clone();
     Ok(Services {
         trust: sessions::feed(&sessions),
-        past_sessions: PastSessions::new(history, index, labels, settings.clone(), stored, !config.temporary),
+        past_sessions: PastSessions::new(
+            history,
+            index,
+            usage,
+            labels,
+            settings.clone(),
+            stored,
+            !config.temporary,
+        ),
         sessions,
         turns,
         inspector,

@@ -11,6 +11,7 @@
 //! |--:|---|---|
 //! | 1 | `error` | errors that keep a bridge from starting |
 //! | 1 | `highlight` | syntax highlighting |
+//! | 1 | `usage` | the report of tokens and costs, in words |
 //! | 2 | `markdown` | Markdown as safe HTML |
 //! | 2 | `instance` | one bridge per data folder, and its address |
 //! | 3 | `acp` | the ACP dialect, and the services that its calls use |
@@ -29,6 +30,7 @@ mod highlight;
 mod instance;
 mod markdown;
 mod server;
+mod usage;
 
 pub use bridge::{Bridge, BridgeConfig, Surroundings};
 pub use error::BridgeError;
@@ -41,3 +43,4 @@ pub use openagents_remote::{
 };
 pub use openagents_sessions::{Explore, Providers, store};
 pub use openagents_wire::{IosAccess, Listener, OpenListener};
+pub use usage::{UsageReportError, usage_report};

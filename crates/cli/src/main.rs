@@ -22,6 +22,7 @@
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
 //! | 3 | `mcp` | `openagents mcp` |
+//! | 3 | `usage` | `openagents usage` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
 //! | 4 | `models` | `openagents models` |
@@ -53,6 +54,7 @@ mod signals;
 mod surroundings;
 mod tools;
 mod trust;
+mod usage;
 mod words;
 mod workspaces;
 
@@ -88,6 +90,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Acp => acp::run(),
         Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Sessions(sessions) => sessions::run(&sessions),
+        Command::Usage(usage) => usage::run(&usage),
         Command::Models(models) => models::run(&models),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Privacy(privacy) => privacy::run(&privacy),

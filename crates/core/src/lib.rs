@@ -25,6 +25,7 @@
 //! | 1 | `shell_line` | the files that a shell line may run or read |
 //! | 1 | `terms` | words of questions and of code: stop words, stems, vocabulary |
 //! | 1 | `text` | shortening text |
+//! | 1 | `usage` | tokens of requests to models, and what they cost |
 //! | 1 | `workspace` | one directory, and opening files beneath it |
 //! | 2 | `git` | git's files: worktrees, the index, the last commit |
 //! | 2 | `helper` | helper programs: finding them, their client, lines of JSON |
@@ -52,6 +53,7 @@ pub mod terms;
 pub mod text;
 pub mod trust;
 pub mod update;
+pub mod usage;
 pub mod visible;
 pub mod walk;
 pub mod workspace;

@@ -13,6 +13,7 @@
 //! | 2 | `cache` | the cache of parsed transcripts |
 //! | 2 | `history_index` | the full-text index, and changes in the logs |
 //! | 2 | `replay` | a transcript as updates of a session |
+//! | 2 | `usage` | the tokens and costs of all requests in the logs |
 
 pub mod cache;
 mod cache_file;
@@ -20,3 +21,4 @@ pub mod history;
 pub mod history_index;
 mod limits;
 pub mod replay;
+pub mod usage;

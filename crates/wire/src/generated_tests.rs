@@ -173,6 +173,7 @@ fn examples_match_their_types() {
     check::<methods::HistoryList>(&examples);
     check::<methods::HistoryRead>(&examples);
     check::<methods::SessionsSearch>(&examples);
+    check::<methods::UsageReport>(&examples);
     check::<methods::DevicesList>(&examples);
     check::<methods::AgentsList>(&examples);
     check::<methods::ModelsList>(&examples);

@@ -14,6 +14,7 @@
 //! | 1 | `devices` | devices, access requests, the network |
 //! | 1 | `history` | the sessions of other agents |
 //! | 1 | `settings` | trusted folders, privacy, routing decisions |
+//! | 1 | `usage` | tokens and costs of the requests that agents made |
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
@@ -24,6 +25,7 @@ mod meta;
 mod method;
 mod sessions;
 mod settings;
+mod usage;
 
 #[cfg(test)]
 mod generated_tests;
@@ -57,4 +59,8 @@ pub use sessions::{
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, LoginScreenQuery, PastDecision, PrivacyCell, PrivacyChange,
     PrivacyRow, PrivacySnapshot, TrustResult, TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
+};
+pub use usage::{
+    AgentLimit, UsageBy, UsageNote, UsageOfAgent, UsagePrices, UsageQuery, UsageReading, UsageReport,
+    UsageRow, UsageSum,
 };

@@ -1,7 +1,7 @@
 //! The table of our methods: names, scopes, types. The bridge parses with it, clients call with it, and the protocol
 //! reference is written from it.
 
-use crate::{devices::*, history::*, sessions::*, settings::*};
+use crate::{devices::*, history::*, sessions::*, settings::*, usage::*};
 use openagents_core::{
     agent::{AgentCommand, AgentsSnapshot},
     model::{ModelCommand, ModelsSnapshot},
@@ -237,6 +237,8 @@ methods! {
             "Changes the settings of other agents' sessions. When it returns, the index has dropped everything that is excluded.";
         "_openagents/history/clear" Admin HistoryClear(Empty) -> HistorySnapshot:
             "Deletes the index of other agents' sessions. It is built again if it is switched on.";
+        "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
+            "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/trust/list" View TrustList(Watch) -> TrustSnapshot: "Lists the folders in which agents may start.";
         "_openagents/trust/add" Admin TrustAdd(WorkspacePath) -> TrustResult:
             "Trusts a folder. Only on the computer itself." ["-32000: the client is not on the computer itself, or the folder's agent settings have changed"];

@@ -273,6 +273,7 @@ impl Methods {
             Ours::HistorySettings(Watch { watch }) => Ok(self.history_settings(watch)),
             Ours::HistoryConfigure(change) => self.configure_history(change).await,
             Ours::HistoryClear(_) => self.clear_history_index().await,
+            Ours::UsageReport(query) => self.usage(query).await,
             Ours::SessionsSearch(search) => self.search_sessions(search).await,
             Ours::SessionsExcerpt(query) => self.excerpt(query).await,
             Ours::SessionsLabel(label) => self.label(label).await,

@@ -11,7 +11,7 @@ use openagents_sessions::{SessionError, run_blocking, store::Marks};
 use openagents_transcripts::history::History;
 use openagents_wire::{
     Empty, Excerpt, ExcerptQuery, FindLines, HistoryChange, LabelSession, ListHistory, Method, ReadHistory,
-    ReadLine, SearchSessions, SessionName, methods,
+    ReadLine, SearchSessions, SessionName, UsageQuery, methods,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -50,6 +50,11 @@ impl Methods {
             }),
         })
         .await
+    }
+
+    pub(super) async fn usage(&self, query: UsageQuery) -> Result<Answer, Fault> {
+        let past = self.past().clone();
+        self.with_history::<methods::UsageReport>(move |history| past.usage(history, &query)).await
     }
 
     /// Watches the list of other agents' transcripts for changes.

@@ -1,6 +1,7 @@
 //! Other agents' transcripts as one part of the bridge: the user's settings and labels, read access, and changes.
 
 use super::history::{Row, provider};
+use crate::usage::{UsageReportError, usage_report};
 use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
 use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
@@ -9,13 +10,17 @@ use openagents_transcripts::{
     history_index::{
         Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     },
+    usage::{UsageCounter, UsageError, UsageStore},
 };
 use openagents_wire::{
     ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, PastChanges, Progress,
-    Scope, SessionName, methods,
+    Scope, SessionName, UsageQuery, UsageReport, methods,
 };
 use parking_lot::Mutex;
 use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
+
+/// Time that a report waits for new lines to be read.
+const READING: Duration = Duration::from_secs(2);
 
 /// Time limit for finding a transcript whose label has changed.
 const LOOK_UP: Duration = Duration::from_secs(5);
@@ -36,6 +41,8 @@ struct Parts {
     labels: Arc<TranscriptLabels>,
     settings: Arc<dyn SettingsStore>,
     current: Arc<Mutex<HistorySettings>>,
+    /// `None` if the file of counts cannot be opened.
+    usage: Option<Arc<UsageCounter>>,
 }
 
 impl fmt::Debug for PastSessions {
@@ -72,6 +79,7 @@ impl PastSessions {
     pub(crate) fn new(
         history: Arc<History>,
         index: Option<Arc<HistoryIndex>>,
+        usage: Option<UsageStore>,
         labels: Arc<TranscriptLabels>,
         settings: Arc<dyn SettingsStore>,
         StoredHistory { settings: current, is_known }: StoredHistory,
@@ -85,7 +93,8 @@ impl PastSessions {
         };
         let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
-        let parts = Arc::new(Parts { history, indexer, labels, settings, current });
+        let usage = usage.map(|store| UsageCounter::new(store, history.clone()));
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage });
         let [state, here, devices] = [(); 3].map(|()| parts.clone());
         let this = Self {
             state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
@@ -199,7 +208,7 @@ impl PastSessions {
             *current = next;
             (current.index, forgets)
         };
-        let forgotten = if forgets { self.parts.indexer.forget_excluded() } else { Ok(()) };
+        let forgotten = if forgets { self.forget_excluded() } else { Ok(()) };
         self.parts.indexer.set_wanted(wanted);
         forgotten.map_err(|error| {
             let sentence = "The sessions are excluded, but some of their text couldn't be deleted";
@@ -207,8 +216,34 @@ impl PastSessions {
         })
     }
 
+    fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
+        if let Some(usage) = &self.parts.usage {
+            usage.forget_excluded()?;
+        }
+        Ok(self.parts.indexer.forget_excluded()?)
+    }
+
+    /// Sums the requests in the logs of `history`. Blocks.
+    pub(super) fn usage(&self, history: &History, query: &UsageQuery) -> Result<UsageReport, Fault> {
+        let unavailable =
+            || Fault::internal("The file of token counts cannot be opened; the log of OpenAgents says why.");
+        let usage = self.parts.usage.as_ref().ok_or_else(unavailable)?;
+        let failed = |error: UsageError| Fault::internal(format!("Tokens could not be counted: {error}."));
+        let (progress, is_reading) = usage.refresh(READING).map_err(failed)?;
+        let budget = Budget::within(LOOK_UP, &CancellationToken::new());
+        usage_report(usage.store(), history, query, progress, is_reading, &budget).map_err(
+            |error| match error {
+                UsageReportError::Store(error) => failed(error),
+                error => Fault::invalid_params(format!("{error}.")),
+            },
+        )
+    }
+
     /// Ends the thread that follows transcripts, and closes its files. Blocks.
     pub(crate) fn close(&self) {
+        if let Some(usage) = &self.parts.usage {
+            usage.stop();
+        }
         self.parts.indexer.stop();
     }
 

@@ -4,12 +4,14 @@ mod devices;
 #[cfg(test)]
 mod reference_tests;
 mod sessions;
+mod usage;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
 use openagents_tools::reading::ReadingSwitch;
 pub(crate) use sessions::{Filter, IndexCommand, Sessions};
 use std::{net::IpAddr, path::PathBuf};
+pub(crate) use usage::{PriceCommand, Usage, UsageCommand};
 
 /// A companion for coding agents: explores a workspace, serves its sessions, shows every frame.
 ///
@@ -47,6 +49,8 @@ pub(crate) enum Command {
     /// List, show and search the past sessions of other agents
     #[command(subcommand)]
     Sessions(Sessions),
+    /// Sum the tokens and costs of all agents' requests, from their logs
+    Usage(Usage),
     /// List, download, add, verify, choose and remove the models on this computer
     #[command(subcommand)]
     Models(Models),

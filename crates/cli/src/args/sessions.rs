@@ -100,7 +100,7 @@ pub(crate) struct Filter {
     pub(crate) json: bool,
 }
 
-fn provider(name: &str) -> Result<Provider, String> {
+pub(super) fn provider(name: &str) -> Result<Provider, String> {
     let names = || Provider::ALL.map(Provider::as_str).join(", ");
     Provider::parse(name).ok_or_else(|| format!("no such agent: {name} (known: {})", names()))
 }

@@ -1,28 +1,36 @@
 //! `openagents sessions stats`: counts of other agents' sessions that were found and read.
 
-use crate::{output, surroundings, words};
-use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{Listing, Provider, Query, Transcript, Unknown, UsageTotal};
+use crate::{output, surroundings, usage, words};
+use openagents_transcripts::{
+    history::{Listing, Provider, Query, Transcript, Unknown},
+    usage::{By, ReportQuery, Sum},
+};
 use serde_json::json;
-use std::{collections::BTreeMap, process::ExitCode, time::Duration};
-
-const READING: Duration = Duration::from_secs(600);
+use std::{collections::BTreeMap, process::ExitCode};
 
 pub(super) fn run(only: Option<Provider>, tokens: bool, as_json: bool) -> anyhow::Result<ExitCode> {
     let history = surroundings::history();
     let query = Query { provider: only, all: true, ..Query::default() };
     let Listing { rows, unread, .. } = history.list(&query, &surroundings::patience());
+    let counted = if tokens {
+        let (store, unread) = usage::up_to_date(&history)?;
+        Some((store.report(&ReportQuery { by: By::Agent, ..ReportQuery::default() })?, unread))
+    } else {
+        None
+    };
     let mut agents = Vec::new();
     for provider in Provider::ALL.into_iter().filter(|provider| only.is_none_or(|only| only == *provider)) {
         let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
-        let usage = (tokens && !own.is_empty())
-            .then(|| history.token_usage(provider, &Budget::within(READING, &CancellationToken::new())));
+        let usage = counted.as_ref().and_then(|(report, unread)| {
+            let row = report.rows.iter().find(|row| row.name == provider.as_str())?;
+            Some(AgentUsage { sum: row.sum, unread: *unread })
+        });
         let files = if own.is_empty() {
             BTreeMap::new()
         } else {
             history.unknown_files(provider, &surroundings::patience())
         };
-        agents.push(Agent { unknown_files: files, ..Agent::new(provider, &own, usage.flatten()) });
+        agents.push(Agent { unknown_files: files, ..Agent::new(provider, &own, usage) });
     }
     if as_json {
         output::json_pretty(&agents.iter().map(Agent::json).collect::<Vec<_>>())?;
@@ -46,13 +54,20 @@ struct Agent {
     hidden: usize,
     bad_lines: u64,
     newest: Option<i64>,
-    usage: Option<UsageTotal>,
+    usage: Option<AgentUsage>,
     /// Sessions that may be incomplete.
     incomplete: usize,
     /// Data unknown to the agent's reader, by the agent's version.
     versions: BTreeMap<String, OfVersion>,
     /// The number of unknown files of each kind among its sessions.
     unknown_files: BTreeMap<String, u64>,
+}
+
+/// The tokens of an agent's requests.
+struct AgentUsage {
+    sum: Sum,
+    /// Logs of any agent that could not be read.
+    unread: usize,
 }
 
 /// Data unknown to the reader, in the sessions of one version of an agent.
@@ -63,7 +78,7 @@ struct OfVersion {
 }
 
 impl Agent {
-    fn new(provider: Provider, own: &[&Transcript], usage: Option<UsageTotal>) -> Self {
+    fn new(provider: Provider, own: &[&Transcript], usage: Option<AgentUsage>) -> Self {
         let mut versions: BTreeMap<String, OfVersion> = BTreeMap::new();
         for row in own.iter().filter(|row| !row.unknown.is_empty()) {
             let of_version = versions.entry(row.version.clone().unwrap_or_default()).or_default();
@@ -92,7 +107,7 @@ impl Agent {
         row["unknown"] = unknown.collect();
         row["unknownFiles"] = json!(self.unknown_files);
         if let Some(usage) = &self.usage {
-            row["tokens"] = json!(usage.tokens);
+            row["tokens"] = json!(usage.sum.tokens);
             row["unread"] = usage.unread.into();
         }
         row
@@ -101,9 +116,9 @@ impl Agent {
     fn print(&self, with_tokens: bool) -> anyhow::Result<()> {
         let Some(newest) = self.newest else { return Ok(()) };
         let tokens = match &self.usage {
-            Some(UsageTotal { tokens, unread: 0 }) => format!(", {} tokens", tokens.total()),
-            Some(UsageTotal { tokens, unread }) => {
-                format!(", {} tokens without {unread} sessions that could not be read", tokens.total())
+            Some(AgentUsage { sum, unread: 0 }) => format!(", {} tokens", sum.tokens.total()),
+            Some(AgentUsage { sum, unread }) => {
+                format!(", {} tokens without {unread} sessions that could not be read", sum.tokens.total())
             }
             None if with_tokens => ", this agent records no token counts".to_owned(),
             None => String::new(),

@@ -9,7 +9,8 @@ use super::{
         undone::UndoneLines,
     },
     summary,
-    transcript::{Provider, SessionFiles, UsageOf},
+    transcript::{Provider, SessionFiles},
+    usage::UsageSource,
 };
 use crate::limits;
 use openagents_core::budget::Budget;
@@ -55,8 +56,8 @@ pub(crate) struct FormatSpec {
     pub(super) find_undone: Option<FindUndone>,
     /// Replaces [`summary::summarise`].
     pub(super) own_summary: Option<fn(&LogFile, Locate<'_>, &Budget) -> Summarised>,
-    /// Reads token usage, if the lines count tokens per request.
-    pub(super) request_usage: Option<UsageOf>,
+    /// Reads the requests to models, if the logs report them.
+    pub(super) usage: Option<UsageSource>,
 }
 
 impl FormatSpec {
@@ -82,7 +83,7 @@ impl FormatSpec {
             tree: |_| None,
             find_undone: None,
             own_summary: None,
-            request_usage: None,
+            usage: None,
         }
     }
 

@@ -22,6 +22,7 @@ mod sqlite;
 mod summary;
 mod transcript;
 mod usage;
+mod usage_logs;
 
 pub use crate::history::listing_cache::{
     CachedTranscripts, FileStamp, ListingCache, MemoryListingCache, READER_VERSION,
@@ -40,7 +41,6 @@ pub use crate::history::search_text::word_index::{
 pub use crate::history::{
     digest::{Fact, Facts, Ran},
     list::RecentWorkspace,
-    transcript::TokenUsage,
 };
 pub use digest::Digest;
 pub use intent::{Relative, choose, sentence};
@@ -51,4 +51,5 @@ pub use roots::HistoryRoots;
 pub use search::WordLines;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
 pub use transcript::{Listing, Provider, Query, Transcript, Unknown};
-pub use usage::UsageTotal;
+pub use usage::{FoundUsage, RequestUsage, UsageFlags, UsageLimit};
+pub use usage_logs::{ReadUpTo, ReadUsage, UsageLog, UsagePlace};

@@ -152,16 +152,21 @@ pub(super) struct ExclusionCheck<'a> {
 
 impl ExclusionCheck<'_> {
     pub(super) fn holds(&mut self, row: &Transcript) -> bool {
-        if self.agents.contains(&row.provider) {
+        self.holds_log(row.provider, row.cwd.as_deref(), &row.file_path)
+    }
+
+    /// Returns whether a log of a session that ran in `cwd` is excluded.
+    pub(super) fn holds_log(&mut self, provider: Provider, cwd: Option<&Path>, log: &Path) -> bool {
+        if self.agents.contains(&provider) {
             return true;
         }
         if self.scopes.is_empty() {
             return false;
         }
         // A relative directory would be resolved against the one of this process.
-        match row.cwd.as_deref().filter(|cwd| cwd.is_absolute()) {
+        match cwd.filter(|cwd| cwd.is_absolute()) {
             Some(cwd) => self.holds_folder(cwd),
-            None => self.may_hold(row.provider, &row.file_path),
+            None => self.may_hold(provider, log),
         }
     }
 

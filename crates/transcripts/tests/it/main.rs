@@ -4,3 +4,4 @@ mod excluded;
 mod formats;
 mod history;
 mod reported;
+mod usage;

@@ -4,9 +4,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{
-    Event, EventKind, History, HistoryRoots, MemoryListingCache, Provider, Query, SearchQuery, Span,
-    Transcript,
+use openagents_transcripts::{
+    history::{
+        Event, EventKind, History, HistoryRoots, MemoryListingCache, Provider, Query, SearchQuery, Span,
+        Transcript,
+    },
+    usage::{ReportQuery, UsageStore},
 };
 use serde_json::{Value, json};
 use std::{
@@ -417,8 +420,10 @@ mod claude {
         assert_eq!(home.search("FULMAR answer"), (vec!["07100000".to_owned()], 1));
         assert_eq!(home.search("HOOPOE answer"), (vec!["07200000".to_owned()], 1));
         assert_eq!(home.search("JAEGER"), (vec!["07300000".to_owned()], 1));
-        let tokens = home.history().token_usage(Provider::ClaudeCode, &budget()).unwrap().tokens;
-        assert_eq!(tokens.input, 30);
+        let store = UsageStore::in_memory().unwrap();
+        store.update(&home.history(), &budget(), &mut |_| true).unwrap();
+        let total = store.report(&ReportQuery::default()).unwrap().total;
+        assert_eq!(total.tokens.input, 30);
         // Without the original, the oldest copy has the lines.
         fs::remove_file(home.path(&path(FIRST))).unwrap();
         assert!(!home.search("FULMAR answer").0.is_empty());

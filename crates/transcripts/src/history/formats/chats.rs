@@ -409,7 +409,7 @@ fn kind_and_text(message: &str) -> (String, String) {
     (text("type"), text("content"))
 }
 
-pub(crate) const TOOLS: FileTools =
+pub(super) const TOOLS: FileTools =
     FileTools { reads: &["read_file", "read_many_files"], edits: &["replace", "write_file", "edit"] };
 
 const REFERENCED: &str = "--- Content from referenced files ---";

@@ -243,13 +243,10 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
 }
 
 fn session(folder: &Path, id: &str) -> Option<LogFile> {
-    let mut file = LogFile::stat(folder.join(EVENTS), id, false, false)?;
+    let file = LogFile::stat(folder.join(EVENTS), id, false, false)?;
+    let description = workspace_of(&file.path);
     // A new title changes only the description.
-    if let Some(described) = LogFile::stat(workspace_of(&file.path), id, false, false) {
-        file.stamp.size += described.stamp.size;
-        file.stamp.mtime_ns = file.stamp.mtime_ns.max(described.stamp.mtime_ns);
-    }
-    Some(file)
+    Some(file.changes_with(&description))
 }
 
 /// Introduce a value of several lines.

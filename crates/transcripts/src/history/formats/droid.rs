@@ -24,8 +24,11 @@ use std::path::{Path, PathBuf};
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let sessions = root.join("sessions");
     let workspaces = entries(&sessions, budget).map(|(workspace, _)| workspace);
-    let log =
-        |(path, name): (PathBuf, String)| LogFile::stat(path, name.strip_suffix(".jsonl")?, false, false);
+    let log = |(path, name): (PathBuf, String)| {
+        let id = name.strip_suffix(".jsonl")?;
+        let settings = path.with_extension("settings.json");
+        Some(LogFile::stat(path, id, false, false)?.changes_with(&settings))
+    };
     let folders = std::iter::once(sessions.clone()).chain(workspaces);
     folders.flat_map(|folder| entries(&folder, budget).filter_map(log).collect::<Vec<_>>()).collect()
 }

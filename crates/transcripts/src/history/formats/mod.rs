@@ -2,21 +2,28 @@
 
 mod amp;
 mod calls;
-mod chats;
+pub(super) mod chats;
 mod claude;
-mod cline;
+pub(super) mod cline;
 mod codex;
 mod copilot;
 mod cursor;
 mod droid;
 mod folder;
 mod goose;
-mod opencode;
+pub(super) mod opencode;
 mod pi;
-mod qwen;
+pub(super) mod qwen;
 mod records;
 
-use super::{format::FormatSpec, transcript::Provider};
+use super::{
+    format::FormatSpec,
+    transcript::Provider,
+    usage::{
+        self,
+        UsageSource::{Lines, Whole},
+    },
+};
 
 pub(super) fn spec(provider: Provider) -> &'static FormatSpec {
     &FORMATS[provider as usize]
@@ -32,6 +39,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             single_lines: Some(|| Box::new(codex::decoder::CodexDecoder::of_single_lines())),
             find_undone: Some(codex::undone::undone),
             own_summary: Some(codex::summary::summarise),
+            usage: Some(Lines(usage::codex)),
             ..FormatSpec::new(Provider::Codex, codex::discover, |files, locate, budget| {
                 Box::new(codex::decoder::CodexDecoder::new(files, locate, budget))
             })
@@ -43,7 +51,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             single_lines: Some(|| Box::new(claude::ClaudeDecoder::of_single_lines())),
             tree: |_| Some(claude::TREE),
             own_summary: Some(|file, _, budget| claude::summarise(file, budget)),
-            request_usage: Some(claude::request_usage),
+            usage: Some(Lines(usage::claude)),
             ..FormatSpec::new(Provider::ClaudeCode, claude::discover, |files, _, budget| {
                 Box::new(claude::ClaudeDecoder::new(files.newest, budget))
             })
@@ -55,6 +63,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             },
             watched: &["tmp"],
             open: chats::open,
+            usage: Some(Whole(usage::gemini)),
             ..FormatSpec::new(Provider::Gemini, chats::discover, |files, _, _| {
                 Box::new(chats::ChatDecoder::new(chats::workspace(files.newest)))
             })
@@ -67,11 +76,13 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["projects", "tmp"],
             open: qwen::open,
             tree: qwen::tree,
+            usage: Some(Whole(usage::qwen)),
             ..FormatSpec::new(Provider::Qwen, qwen::discover, |files, _, _| qwen::decoder(files))
         },
         FormatSpec {
             root: |environment| environment.folder_or("COPILOT_HOME", ".copilot"),
             watched: &["session-state"],
+            usage: Some(Whole(usage::copilot)),
             ..FormatSpec::new(Provider::Copilot, copilot::discover, |files, _, _| {
                 Box::new(copilot::CopilotDecoder::new(files.newest))
             })
@@ -80,6 +91,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             root: |environment| environment.folder_or("PI_CODING_AGENT_DIR", ".pi/agent"),
             watched: &["sessions"],
             tree: |_| Some(pi::TREE),
+            usage: Some(Lines(usage::pi)),
             ..FormatSpec::new(Provider::Pi, pi::discover, |_, _, _| Box::new(pi::PiDecoder::new(|text| text)))
         },
         FormatSpec {
@@ -90,6 +102,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             },
             watched: &["agents"],
             tree: |_| Some(pi::OPENCLAW_TREE),
+            usage: Some(Lines(usage::openclaw)),
             ..FormatSpec::new(Provider::OpenClaw, pi::discover_openclaw, |_, _, _| {
                 Box::new(pi::PiDecoder::new(pi::typed))
             })
@@ -111,6 +124,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             },
             watched: &[""],
             open: amp::open,
+            usage: Some(Whole(usage::amp)),
             ..FormatSpec::new(Provider::Amp, amp::discover, |_, _, _| Box::new(amp::AmpDecoder::default()))
         },
         FormatSpec {
@@ -118,6 +132,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             other_roots: cline::other_roots,
             watched: &["", "tasks", "sessions"],
             open: cline::open,
+            usage: Some(Whole(usage::cline)),
             ..FormatSpec::new(Provider::Cline, cline::discover, |files, _, _| {
                 Box::new(cline::decoder::ClineDecoder::new(files.newest))
             })
@@ -125,6 +140,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
         FormatSpec {
             root: |environment| environment.beneath_home(".factory"),
             watched: &["sessions"],
+            usage: Some(Whole(usage::droid)),
             ..FormatSpec::new(Provider::Droid, droid::discover, |files, _, _| {
                 Box::new(droid::DroidDecoder::new(files.newest))
             })
@@ -135,6 +151,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["", "storage"],
             is_database: true,
             open: opencode::open,
+            usage: Some(Whole(usage::opencode)),
             ..FormatSpec::new(Provider::Opencode, opencode::discover, |_, _, _| {
                 Box::new(opencode::OpencodeDecoder::default())
             })
@@ -147,6 +164,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["sessions"],
             is_database: true,
             open: goose::open,
+            usage: Some(Whole(usage::goose)),
             ..FormatSpec::new(Provider::Goose, goose::discover, |_, _, _| {
                 Box::new(goose::GooseDecoder::default())
             })

@@ -233,10 +233,17 @@ fn is_id(stem: &str) -> bool {
 }
 
 /// Returns whether a session is a JSON file in the form of Gemini CLI.
-fn is_gemini_file(log: &Path) -> bool {
+pub(in crate::history) fn is_gemini_file(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("session-"))
 }
 
 fn is_subagent_log(log: &Path) -> bool {
-    log.parent().and_then(Path::parent).and_then(Path::file_name).is_some_and(|name| name == SUBAGENTS)
+    parent_of(log).is_some()
+}
+
+/// Returns the id of the session that started a sub-agent.
+pub(in crate::history) fn parent_of(log: &Path) -> Option<&str> {
+    let parent = log.parent()?;
+    let is_subagent = parent.parent()?.file_name()? == SUBAGENTS;
+    parent.file_name()?.to_str().filter(|_| is_subagent)
 }

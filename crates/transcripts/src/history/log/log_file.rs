@@ -34,6 +34,15 @@ impl LogFile {
         Some(Self { path, earlier: vec![], stamp, is_dated: false, id: id.to_owned(), subagent, archived })
     }
 
+    /// Includes the state of another file of the session, if there is one.
+    pub(crate) fn changes_with(mut self, other: &Path) -> Self {
+        if let Some(other) = Self::stat(other.to_owned(), &self.id, false, false) {
+            self.stamp.size += other.stamp.size;
+            self.stamp.mtime_ns = self.stamp.mtime_ns.max(other.stamp.mtime_ns);
+        }
+        self
+    }
+
     /// Joins the files of one session, oldest first; `None` without files.
     pub(crate) fn joined(files: Vec<Self>) -> Option<Self> {
         let size = files.iter().map(|file| file.stamp.size).sum();

@@ -8,7 +8,7 @@ mod summary;
 
 pub(super) use self::{
     decoder::{ClaudeDecoder, TREE},
-    summary::{request_usage, summarise},
+    summary::summarise,
 };
 
 use super::folder::{self, entries, paths};

@@ -212,6 +212,8 @@ pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
 }
 
 const TASK: &str = "api_conversation_history.json";
+/// The file next to it with what is shown, requests among it.
+pub(in crate::history) const SHOWN: &str = "ui_messages.json";
 const MESSAGES: &str = ".messages.json";
 
 /// Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the
@@ -219,7 +221,8 @@ const MESSAGES: &str = ".messages.json";
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     for (task, id) in entries(&root.join("tasks"), budget) {
-        files.extend(LogFile::stat(task.join(TASK), &id, false, false));
+        let log = LogFile::stat(task.join(TASK), &id, false, false);
+        files.extend(log.map(|log| log.changes_with(&task.join(SHOWN))));
     }
     for sessions in [root.join("sessions"), root.to_owned()] {
         for (session, _) in entries(&sessions, budget) {

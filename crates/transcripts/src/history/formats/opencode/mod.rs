@@ -5,7 +5,7 @@
 
 mod decoder;
 mod tables;
-mod tree;
+pub(in crate::history) mod tree;
 mod unfold;
 
 pub(super) use self::decoder::OpencodeDecoder;
