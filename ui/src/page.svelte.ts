@@ -33,6 +33,7 @@ import { Clock } from './words/clock.svelte';
 import { isAnsweredHere, Trusted } from './trust/trust';
 import { baseName } from './words/places';
 import { Draft, parseGoals } from './workspace/draft.svelte';
+import { Usage } from './usage/usage.svelte';
 import { Workspaces } from './workspace/workspaces.svelte';
 
 /** The page: its connection, the state received over it, and what is shown. */
@@ -77,6 +78,7 @@ export class Page {
   readonly workspaces = new Workspaces(this.link);
   readonly history = new History(this.link);
   readonly historySettings = new HistorySettings(this.link);
+  readonly usage = new Usage(this.link);
   readonly labels = new Labels(this.link, {
     patchOwn: (id, change) => this.sessions.patch(id, change),
     patchPast: (provider, id, change) => this.history.patch(provider, id, change),

@@ -63,16 +63,21 @@ pub fn usage_report(
         By::Session => titles(history, budget),
         _ => HashMap::new(),
     };
-    let row = |row: openagents_transcripts::usage::Row| UsageRow {
-        title: row.agent.and_then(|agent| titles.get(&(agent, row.name.clone())).cloned()),
-        provider: row.agent.map(|agent| agent.as_str().to_owned()),
-        name: row.name,
-        sum: sum(&row.sum),
-        agents: row
-            .by_agent
-            .iter()
-            .map(|(agent, of_agent)| UsageOfAgent { provider: agent.as_str().to_owned(), sum: sum(of_agent) })
-            .collect(),
+    let of_agent = |(agent, of_agent): &(Provider, Sum)| UsageOfAgent {
+        provider: agent.as_str().to_owned(),
+        agent: agent.display_name().to_owned(),
+        sum: sum(of_agent),
+    };
+    let row = |row: openagents_transcripts::usage::Row| {
+        let agent = row.agent.or_else(|| Provider::parse(&row.name).filter(|_| asked.by == By::Agent));
+        UsageRow {
+            title: agent.and_then(|agent| titles.get(&(agent, row.name.clone())).cloned()),
+            provider: agent.map(|agent| agent.as_str().to_owned()),
+            agent: agent.map(|agent| agent.display_name().to_owned()),
+            name: row.name,
+            sum: sum(&row.sum),
+            agents: row.by_agent.iter().map(of_agent).collect(),
+        }
     };
     let prices = PriceTable::built_in();
     Ok(UsageReport {
@@ -159,6 +164,7 @@ fn note(note: &Note) -> UsageNote {
 fn limits(store: &UsageStore) -> Result<Vec<AgentLimit>, UsageError> {
     let limit = |(agent, limit): (Provider, openagents_transcripts::history::UsageLimit)| AgentLimit {
         provider: agent.as_str().to_owned(),
+        agent: agent.display_name().to_owned(),
         name: limit.name,
         seen_at: limit.seen_at,
         used_percent: limit.used_percent,

@@ -2,7 +2,7 @@
 
 use crate::{
     args::{PriceCommand, Usage, UsageCommand},
-    output, surroundings,
+    output, surroundings, words,
 };
 use openagents_bridge::{UsageReportError, usage_report};
 use openagents_core::{
@@ -140,7 +140,8 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
         return vec!["No requests were found in the logs of these days.".to_owned()];
     }
     let head = [first, "requests", "input", "cache read", "cache write", "output", "cost"].map(str::to_owned);
-    let name = |row: &openagents_wire::UsageRow| match &row.title {
+    let name = |row: &openagents_wire::UsageRow| match row.title.as_ref().or(row.agent.as_ref()) {
+        Some(agent) if by == UsageBy::Agent => output::printable(agent),
         Some(title) => {
             output::printable(&format!("{}  {}", output::short(&row.name), output::first_words(title, 40)))
         }
@@ -152,7 +153,7 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     let mut lines = columns(&rows);
     let mut foot = vec![format!("API list prices of {}", report.prices.date), report.time_zone.clone()];
     if report.prices.overrides > 0 {
-        foot.push(format!("{} prices of yours", report.prices.overrides));
+        foot.push(format!("{} of yours", words::count(report.prices.overrides as u64, "price")));
     }
     foot.extend(report.notes.iter().map(|note| note.text.clone()));
     lines.push(String::new());
@@ -246,6 +247,7 @@ mod tests {
         let row = |name: &str, sum| UsageRow {
             name: name.to_owned(),
             provider: None,
+            agent: None,
             title: None,
             sum,
             agents: vec![],

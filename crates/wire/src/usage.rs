@@ -80,6 +80,8 @@ pub struct UsageSum {
 pub struct UsageOfAgent {
     /// `claude-code`, `codex`, …
     pub provider: String,
+    /// The agent's display name.
+    pub agent: String,
     #[serde(flatten)]
     pub sum: UsageSum,
 }
@@ -90,9 +92,12 @@ pub struct UsageOfAgent {
 pub struct UsageRow {
     /// A day, the id of a session, an agent, the id of a model or a path; `unknown` if the log does not have it.
     pub name: String,
-    /// The agent of a session.
+    /// The agent, if the row is an agent or a session: `claude-code`, `codex`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
+    /// The agent's display name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// The title of a session that is still there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -141,6 +146,8 @@ pub struct UsageReading {
 pub struct AgentLimit {
     /// `claude-code`, `codex`, …
     pub provider: String,
+    /// The agent's display name.
+    pub agent: String,
     /// What is limited, such as `codex 300m`.
     pub name: String,
     /// When it was reported.

@@ -25,6 +25,7 @@ export const METHODS = {
   history: '_openagents/history',
   historyChanged: '_openagents/history/changed',
   historySettings: '_openagents/history/settings',
+  usageReport: '_openagents/usage/report',
 } as const;
 
 /** Each scope includes the ones before it. */

@@ -115,6 +115,29 @@ export type AgentFiles = {
   complete: boolean;
 };
 
+/** What an agent reported about one of its limits. */
+export type AgentLimit = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  /** What is limited, such as `codex 300m`. */
+  name: string;
+  /** When it was reported. */
+  seenAt: number;
+  usedPercent: number | null;
+  windowMinutes: number | null;
+  resetsAt: number | null;
+  /** The user's plan: a subscription bills otherwise than by token. */
+  plan: string | null;
+  /** The agent was refused a request because of it. */
+  reached: boolean;
+  /** The agent's words, if it reported nothing else. */
+  said: string | null;
+  /** Number of premium requests that a session used. */
+  premiumRequests: string | null;
+};
+
 /** The options that an agent is expected to offer in a new session. */
 export type AgentOptions = {
   /** As in `session/new`. Empty if the agent was never started here. */
@@ -1909,6 +1932,153 @@ export type Usage = {
   firstTokenMs: number;
   /** Resident memory of the model's process in bytes. */
   memoryBytes: number;
+};
+
+/** What the rows of a report are. */
+export type UsageBy = 'day' | 'session' | 'agent' | 'model' | 'workspace';
+
+/** What is not in the sums, or how they were made. */
+export type UsageNote = {
+  /** `at-least`, `whole-session`, `no-price` or `no-tokens`. */
+  code: string;
+  text: string;
+  count: number;
+};
+
+/** The sum of one agent. */
+export type UsageOfAgent = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  requests: number;
+  /** All tokens. */
+  tokens: number;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  reasoning: number;
+  /** Number of requests of which the log has only the start of the answer. */
+  atLeast: number;
+  /** Tokens of requests whose price is unknown. */
+  unpricedTokens: number;
+  /** US dollars, as a decimal text; `null` if no price is known. */
+  cost: string | null;
+  /** The part of the cost that agents reported themselves. */
+  reportedCost: string | null;
+};
+
+/** The prices of a report. */
+export type UsagePrices = {
+  /** The day of the list prices. */
+  date: string;
+  source: string;
+  /** Number of prices that the user set. */
+  overrides: number;
+};
+
+/** Params of `_openagents/usage/report`. */
+export type UsageQuery = {
+  by: UsageBy;
+  /** The first day: `2026-06-01`, `today`, or `7d` for the last seven days. Everything by default. */
+  since: string | null;
+  /** The last day, like `since`. */
+  until: string | null;
+  /** Whose days they are, such as `Europe/Berlin`; that of the computer by default. */
+  timeZone: string | null;
+  /** Only this agent: `claude-code`, `codex`, … */
+  provider: string | null;
+  /** Only requests made in this folder, below it, or in another worktree of its repository. */
+  workspace: string | null;
+};
+
+/** How far the logs have been read. */
+export type UsageReading = {
+  /** Bytes that were to be read, and that have been. */
+  bytes: number;
+  readBytes: number;
+};
+
+/** Answer of `_openagents/usage/report`. */
+export type UsageReport = {
+  asOf: number;
+  timeZone: string;
+  /** The first and the last day; `null` without a bound. */
+  since: string | null;
+  until: string | null;
+  prices: UsagePrices;
+  totals: UsageSum;
+  /** Days in order; everything else by cost, then by tokens. */
+  rows: Array<UsageRow>;
+  notes: Array<UsageNote>;
+  limits: Array<AgentLimit>;
+  /** Logs that could not be read. */
+  unread: number;
+  /** Reading continues: the sums are those so far. */
+  reading?: UsageReading;
+};
+
+/** A row of a report. */
+export type UsageRow = {
+  /** A day, the id of a session, an agent, the id of a model or a path; `unknown` if the log does not have it. */
+  name: string;
+  /** The agent, if the row is an agent or a session: `claude-code`, `codex`, … */
+  provider?: string;
+  /** The agent's display name. */
+  agent?: string;
+  /** The title of a session that is still there. */
+  title?: string;
+  /** The sums of a day by agent. */
+  agents?: Array<UsageOfAgent>;
+  requests: number;
+  /** All tokens. */
+  tokens: number;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  reasoning: number;
+  /** Number of requests of which the log has only the start of the answer. */
+  atLeast: number;
+  /** Tokens of requests whose price is unknown. */
+  unpricedTokens: number;
+  /** US dollars, as a decimal text; `null` if no price is known. */
+  cost: string | null;
+  /** The part of the cost that agents reported themselves. */
+  reportedCost: string | null;
+};
+
+/** A sum of requests. The counts of tokens are disjoint, except `reasoning`, which is a part of `output`. */
+export type UsageSum = {
+  requests: number;
+  /** All tokens. */
+  tokens: number;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  reasoning: number;
+  /** Number of requests of which the log has only the start of the answer. */
+  atLeast: number;
+  /** Tokens of requests whose price is unknown. */
+  unpricedTokens: number;
+  /** US dollars, as a decimal text; `null` if no price is known. */
+  cost: string | null;
+  /** The part of the cost that agents reported themselves. */
+  reportedCost: string | null;
 };
 
 /** Params of the methods that return a snapshot. */

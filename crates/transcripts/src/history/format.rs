@@ -8,9 +8,9 @@ use super::{
         tree::Tree,
         undone::UndoneLines,
     },
+    requests::UsageSource,
     summary,
     transcript::{Provider, SessionFiles},
-    usage::UsageSource,
 };
 use crate::limits;
 use openagents_core::budget::Budget;
@@ -56,6 +56,8 @@ pub(crate) struct FormatSpec {
     pub(super) find_undone: Option<FindUndone>,
     /// Replaces [`summary::summarise`].
     pub(super) own_summary: Option<fn(&LogFile, Locate<'_>, &Budget) -> Summarised>,
+    /// Replaces `discover` where requests are counted: copies of a log, of which a list shows one, may have others.
+    pub(super) every_log: Option<fn(&Path, &Budget) -> Vec<LogFile>>,
     /// Reads the requests to models, if the logs report them.
     pub(super) usage: Option<UsageSource>,
 }
@@ -83,6 +85,7 @@ impl FormatSpec {
             tree: |_| None,
             find_undone: None,
             own_summary: None,
+            every_log: None,
             usage: None,
         }
     }

@@ -7,12 +7,12 @@ use super::{
         lines::{self, Lines, OpenLog},
         log_file::LogFile,
     },
-    logs::History,
+    logs::{History, Source},
+    requests::{FoundUsage, LineReader, UsageSource},
     transcript::Provider,
-    usage::{FoundUsage, LineReader, UsageSource},
 };
 use crate::limits;
-use openagents_core::budget::Budget;
+use openagents_core::{budget::Budget, parallel};
 use std::{
     io::{self, Read as _, SeekFrom},
     path::{Path, PathBuf},
@@ -156,19 +156,16 @@ impl History {
     pub fn usage_logs(&self, budget: &Budget) -> Vec<UsageLog> {
         let excluded = self.excluded.check();
         let marks = if excluded.has_folders() { self.cache.marks() } else { Arc::default() };
-        let log = |provider: Provider, file: LogFile| {
-            let source = formats::spec(provider).usage?;
-            let is_excluded = !marks.is_empty() && marks.contains(&excluded.mark(&file));
-            (!is_excluded).then_some(UsageLog { provider, file, source })
+        let sources = self.sources(None);
+        let find = |(): &mut (), at: usize| {
+            let Source { provider, format, root } = &sources[at];
+            let source = format.usage?;
+            let found = format.every_log.unwrap_or(format.discover)(root, budget).into_iter();
+            Some(found.map(|file| UsageLog { provider: *provider, file, source }).collect::<Vec<_>>())
         };
-        let folders = self.discover(None, budget).into_iter();
-        folders
-            .flat_map(|folder| {
-                let provider = folder.source.provider;
-                folder.files.into_iter().map(move |file| (provider, file))
-            })
-            .filter_map(|(provider, file)| log(provider, file))
-            .collect()
+        let found = parallel::map(sources.len(), limits::LIST_THREADS, || true, || (), find);
+        let is_known = |log: &UsageLog| !marks.is_empty() && marks.contains(&excluded.mark(&log.file));
+        found.into_iter().flatten().flatten().filter(|log| !is_known(log)).collect()
     }
 
     /// Returns whether the user excluded a log whose requests were made in `workspace`, and remembers it if so. Blocks.

@@ -21,7 +21,7 @@ const BUSY: Duration = Duration::from_secs(5);
 const VERSION: u32 = 1;
 
 const TABLES: &str = "
-    CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT;
+    CREATE TABLE names (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE logs (
         id INTEGER PRIMARY KEY,
         agent TEXT NOT NULL,
@@ -96,7 +96,7 @@ pub enum UsageError {
     File(#[from] rusqlite::Error),
     #[error("the token counts were written by a newer version of OpenAgents; update this one")]
     Newer,
-    #[error("{provider}/{model} has no price of yours")]
+    #[error("you have set no price for {provider}/{model}; openagents usage price list shows yours")]
     NoOwnPrice { provider: String, model: String },
 }
 

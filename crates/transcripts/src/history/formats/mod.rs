@@ -18,11 +18,9 @@ mod records;
 
 use super::{
     format::FormatSpec,
+    requests::UsageSource::{Lines, Whole},
     transcript::Provider,
-    usage::{
-        self,
-        UsageSource::{Lines, Whole},
-    },
+    usage,
 };
 
 pub(super) fn spec(provider: Provider) -> &'static FormatSpec {
@@ -39,6 +37,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             single_lines: Some(|| Box::new(codex::decoder::CodexDecoder::of_single_lines())),
             find_undone: Some(codex::undone::undone),
             own_summary: Some(codex::summary::summarise),
+            every_log: Some(codex::files),
             usage: Some(Lines(usage::codex)),
             ..FormatSpec::new(Provider::Codex, codex::discover, |files, locate, budget| {
                 Box::new(codex::decoder::CodexDecoder::new(files, locate, budget))

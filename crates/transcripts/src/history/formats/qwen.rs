@@ -233,7 +233,7 @@ fn is_id(stem: &str) -> bool {
 }
 
 /// Returns whether a session is a JSON file in the form of Gemini CLI.
-pub(in crate::history) fn is_gemini_file(log: &Path) -> bool {
+pub(crate) fn is_gemini_file(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("session-"))
 }
 
@@ -242,7 +242,7 @@ fn is_subagent_log(log: &Path) -> bool {
 }
 
 /// Returns the id of the session that started a sub-agent.
-pub(in crate::history) fn parent_of(log: &Path) -> Option<&str> {
+pub(crate) fn parent_of(log: &Path) -> Option<&str> {
     let parent = log.parent()?;
     let is_subagent = parent.parent()?.file_name()? == SUBAGENTS;
     parent.file_name()?.to_str().filter(|_| is_subagent)

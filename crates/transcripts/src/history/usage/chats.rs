@@ -1,6 +1,7 @@
 //! Gemini CLI and Qwen Code: the same message may be appended again, replaced or taken back, and was paid for once each.
 
-use super::{FoundUsage, RequestUsage, fields::Fields, key};
+use super::fields::Fields;
+use crate::history::requests::{FoundUsage, RequestUsage, key};
 use crate::{
     history::{
         formats::{
@@ -17,12 +18,12 @@ use std::{
     path::Path,
 };
 
-pub(in crate::history) fn gemini(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn gemini(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     chats(log, "gemini", Some("google"))
 }
 
 /// Until 2025 Qwen Code wrote the files of Gemini CLI.
-pub(in crate::history) fn qwen(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn qwen(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     if is_gemini_file(&log.path) { chats(log, "qwen", None) } else { telemetry(log) }
 }
 

@@ -1,6 +1,7 @@
 //! Claude Code: an assistant's message is a line per block, each with the usage as it was known by then.
 
-use super::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, fields::Fields, key};
+use super::fields::Fields;
+use crate::history::requests::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, key};
 use memchr::memmem;
 use openagents_core::usage::Tokens;
 use serde::{Deserialize, Serialize};
@@ -23,7 +24,7 @@ struct ClaudeReader {
     open: VecDeque<(i64, i64)>,
 }
 
-pub(in crate::history) fn claude(log: &Path, id: &str, state: Option<&str>) -> Box<dyn LineReader> {
+pub(crate) fn claude(log: &Path, id: &str, state: Option<&str>) -> Box<dyn LineReader> {
     let restored = state.and_then(|state| serde_json::from_str(state).ok());
     Box::new(restored.unwrap_or_else(|| {
         let subagents = log.ancestors().find(|folder| folder.ends_with("subagents"));
@@ -63,7 +64,7 @@ impl LineReader for ClaudeReader {
         let request_id = line.text("requestId");
         let uuid = line.text("uuid").unwrap_or_default();
         let id = message.name("id").unwrap_or_else(|| uuid.clone());
-        let key = match id.starts_with("msg_") && id.len() >= MESSAGE_ID {
+        let message_key = match id.starts_with("msg_") && id.len() >= MESSAGE_ID {
             true => key(&["claude-code", &id]),
             false => self.key_in_log(&id, request_id.as_deref(), &uuid),
         };
@@ -74,8 +75,8 @@ impl LineReader for ClaudeReader {
         let details = usage.object("output_tokens_details").unwrap_or_default();
         let searches = usage.object("server_tool_use").unwrap_or_default();
         found.add(RequestUsage {
-            key,
-            attempt: super::key(&[request_id.as_deref().unwrap_or_default()]),
+            key: message_key,
+            attempt: key(&[request_id.as_deref().unwrap_or_default()]),
             at,
             model,
             model_provider: Some("anthropic".to_owned()),

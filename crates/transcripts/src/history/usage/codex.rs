@@ -1,6 +1,7 @@
 //! Codex: counts with a running total, which is sent again unchanged and continues in a fork.
 
-use super::{FoundUsage, LineReader, RequestUsage, UsageLimit, fields::Fields, key};
+use super::fields::Fields;
+use crate::history::requests::{FoundUsage, LineReader, RequestUsage, UsageLimit, key};
 use openagents_core::usage::Tokens;
 use regex::bytes::Regex;
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ struct CodexReader {
     has_head: bool,
 }
 
-pub(in crate::history) fn codex(_: &Path, id: &str, state: Option<&str>) -> Box<dyn LineReader> {
+pub(crate) fn codex(_: &Path, id: &str, state: Option<&str>) -> Box<dyn LineReader> {
     let restored = state.and_then(|state| serde_json::from_str(state).ok());
     Box::new(restored.unwrap_or_else(|| CodexReader {
         head: id.to_owned(),

@@ -1,10 +1,7 @@
 //! opencode and Goose: rows of databases; opencode's older sessions are files.
 
-use super::{
-    FoundUsage, RequestUsage, UsageFlags,
-    fields::{Fields, parsed_time},
-    key,
-};
+use super::fields::{Fields, parsed_time};
+use crate::history::requests::{FoundUsage, RequestUsage, UsageFlags, key};
 use crate::{
     history::{
         formats::opencode::tree,
@@ -32,7 +29,7 @@ struct Opencode {
     steps: HashMap<String, Vec<String>>,
 }
 
-pub(in crate::history) fn opencode(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn opencode(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let session = match tree::is_session(&log.path) {
         true => files(&log.path)?,
         false => {
@@ -179,7 +176,7 @@ fn json_files(folder: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// Goose's ledger has each request; a session without rows there has the sum only.
-pub(in crate::history) fn goose(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn goose(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let (database, id) = LogFile::database_and_id(&log.path)?;
     let requests = sqlite::read_database(database, budget, |connection| goose_requests(connection, id))?;
     let mut found = FoundUsage::default();

@@ -1,6 +1,7 @@
 //! Amp, Cline and Factory Droid: a JSON document with the usage of a session.
 
-use super::{FoundUsage, RequestUsage, UsageFlags, fields::Fields, key};
+use super::fields::Fields;
+use crate::history::requests::{FoundUsage, RequestUsage, UsageFlags, key};
 use crate::{
     history::{
         formats::cline::SHOWN,
@@ -26,7 +27,7 @@ fn listed(json: &str) -> impl Iterator<Item = (usize, Fields<'_>)> {
 }
 
 /// Amp's ledger has all requests, those for titles too; only the messages have the cache. A credit is a cent.
-pub(in crate::history) fn amp(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn amp(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     let text = read(&log.path)?;
     let mut found = FoundUsage::default();
     let Some(thread) = Fields::parse(&text) else { return Ok(found) };
@@ -96,7 +97,7 @@ fn cline_provider(name: &str) -> Option<&'static str> {
         .find_map(|(cline, provider)| (cline == name).then_some(provider))
 }
 
-pub(in crate::history) fn cline(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn cline(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
     let shown = log.path.with_file_name(SHOWN);
     if let Ok(text) = read(&shown) {
@@ -156,7 +157,7 @@ pub(in crate::history) fn cline(log: &LogFile, _: &Budget) -> io::Result<FoundUs
 }
 
 /// A file next to the log has the sum of the session.
-pub(in crate::history) fn droid(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn droid(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
     let Ok(text) = read(&log.path.with_extension("settings.json")) else { return Ok(found) };
     let Some(settings) = Fields::parse(&text) else { return Ok(found) };

@@ -1,6 +1,7 @@
 //! pi, OpenClaw and Copilot CLI: lines that each report usage.
 
-use super::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, fields::Fields, key};
+use super::fields::Fields;
+use crate::history::requests::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, key};
 use crate::{
     history::log::{
         lines::{self, Lines},
@@ -21,11 +22,11 @@ struct PiReader {
     session: Option<String>,
 }
 
-pub(in crate::history) fn pi(_: &Path, _: &str, state: Option<&str>) -> Box<dyn LineReader> {
+pub(crate) fn pi(_: &Path, _: &str, state: Option<&str>) -> Box<dyn LineReader> {
     Box::new(PiReader::restored("pi", state))
 }
 
-pub(in crate::history) fn openclaw(_: &Path, _: &str, state: Option<&str>) -> Box<dyn LineReader> {
+pub(crate) fn openclaw(_: &Path, _: &str, state: Option<&str>) -> Box<dyn LineReader> {
     Box::new(PiReader::restored("openclaw", state))
 }
 
@@ -83,7 +84,7 @@ impl LineReader for PiReader {
 
 /// Copilot CLI reports the usage when a session ends: what was used since its last start. Of the answers after that it
 /// reports only the output.
-pub(in crate::history) fn copilot(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
+pub(crate) fn copilot(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
     let mut lines = Lines::new(lines::open(&log.path)?, limits::SUMMARY_LINE, u64::MAX);
     let (mut cwd, mut running, mut premium, mut number) = (None, Vec::new(), 0.0_f64, 0_usize);

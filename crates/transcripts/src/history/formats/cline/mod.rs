@@ -213,7 +213,7 @@ pub(super) fn outcome(tool: &str, output: &str) -> Option<Outcome> {
 
 const TASK: &str = "api_conversation_history.json";
 /// The file next to it with what is shown, requests among it.
-pub(in crate::history) const SHOWN: &str = "ui_messages.json";
+pub(crate) const SHOWN: &str = "ui_messages.json";
 const MESSAGES: &str = ".messages.json";
 
 /// Finds sessions: `tasks/<id>/api_conversation_history.json` of the editor, `sessions/<id>/<id>.messages.json` of the

@@ -38,10 +38,15 @@ use std::{
 const DEPTH: usize = 4;
 
 pub(crate) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    threads(files(root, budget))
+}
+
+/// Finds all files, copies of the same thread too.
+pub(crate) fn files(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let mut files = Vec::new();
     walk(&root.join("sessions"), DEPTH, false, budget, &mut files);
     walk(&root.join("archived_sessions"), 1, true, budget, &mut files);
-    threads(files)
+    files
 }
 
 /// Joins the segments of each thread. If a segment is in two places, the newer file counts.

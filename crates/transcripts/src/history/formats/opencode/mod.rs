@@ -5,7 +5,7 @@
 
 mod decoder;
 mod tables;
-pub(in crate::history) mod tree;
+pub(crate) mod tree;
 mod unfold;
 
 pub(super) use self::decoder::OpencodeDecoder;

@@ -20,7 +20,7 @@ use std::{
 };
 
 /// Returns whether a path is that of a session's file, not of a session in a database.
-pub(in crate::history) fn is_session(path: &Path) -> bool {
+pub(crate) fn is_session(path: &Path) -> bool {
     storage_and_id(path).is_some_and(|(storage, _)| storage.ends_with("storage"))
 }
 
@@ -106,7 +106,7 @@ fn sorted(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 /// Splits `<storage>/session/<project>/<id>.json`.
-pub(in crate::history) fn storage_and_id(path: &Path) -> Option<(&Path, &str)> {
+pub(crate) fn storage_and_id(path: &Path) -> Option<(&Path, &str)> {
     let id = path.file_name()?.to_str()?.strip_suffix(".json")?;
     Some((path.parent()?.parent()?.parent()?, id))
 }
