@@ -109,12 +109,12 @@ test('usage of no logs says so; new requests are added up by day, agent, model, 
   const { page } = tab;
   const part = usage(tab);
   // 4,000 of input, 400,000 of the cache and 53,600 of output at $3, $0.30 and $15 a million.
-  await part.getByText('$0.94', { exact: true }).first().waitFor();
+  await part.getByText('$0.94 + 301K tokens without a price').waitFor();
   await part.getByRole('definition').getByText('5', { exact: true }).waitFor();
   await part.getByRole('row', { name: /Claude Code/ }).waitFor();
   await part.getByRole('row', { name: /Codex/ }).getByText('–').waitFor();
   await part.getByText('41% of 5 h', { exact: false }).waitFor();
-  await part.getByText('your plan (plus) bills otherwise', { exact: false }).waitFor();
+  await part.getByText('your plan (plus) is billed differently', { exact: false }).waitFor();
   await part.getByText('No price is known for a-model-without-a-price', { exact: false }).waitFor();
   await tab.shootAll('usage');
 

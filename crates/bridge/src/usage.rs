@@ -1,7 +1,11 @@
 //! The report of tokens and costs, in words.
 
 use jiff::{Zoned, civil::Date, tz::TimeZone};
-use openagents_core::{budget::Budget, clock::now_ms, usage::PriceTable};
+use openagents_core::{
+    budget::Budget,
+    clock::now_ms,
+    usage::{Picodollars, PriceTable},
+};
 use openagents_transcripts::{
     history::{History, Provider, Query},
     usage::{By, Note, Report, ReportQuery, Sum, UsageError, UsageProgress, UsageStore},
@@ -15,11 +19,11 @@ use std::collections::HashMap;
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum UsageReportError {
-    #[error("{0} is no day; write it like 2026-06-01, today or 7d")]
+    #[error("{0} is not a day; write it like 2026-06-01, today or 7d")]
     Day(String),
-    #[error("{0} is no time zone; write it like Europe/Berlin")]
+    #[error("{0} is not a time zone; write it like Europe/Berlin")]
     Zone(String),
-    #[error("{0} is no agent")]
+    #[error("{0} is not an agent; write it like claude-code")]
     Agent(String),
     #[error(transparent)]
     Store(#[from] UsageError),
@@ -82,7 +86,7 @@ pub fn usage_report(
     let prices = PriceTable::built_in();
     Ok(UsageReport {
         as_of: now_ms(),
-        time_zone: zone.iana_name().unwrap_or("UTC").to_owned(),
+        time_zone: zone.iana_name().unwrap_or("local time").to_owned(),
         since: since.map(|day| day.to_string()),
         until: until.map(|day| day.to_string()),
         prices: UsagePrices {
@@ -93,7 +97,7 @@ pub fn usage_report(
         totals: sum(&total),
         rows: rows.into_iter().map(row).collect(),
         notes: notes.iter().map(note).collect(),
-        limits: limits(store)?,
+        limits: limits(store, asked.agent)?,
         unread: progress.unread,
         reading: is_reading
             .then_some(UsageReading { bytes: progress.bytes, read_bytes: progress.read_bytes }),
@@ -161,21 +165,35 @@ fn note(note: &Note) -> UsageNote {
     UsageNote { code: code.to_owned(), text, count }
 }
 
-fn limits(store: &UsageStore) -> Result<Vec<AgentLimit>, UsageError> {
-    let limit = |(agent, limit): (Provider, openagents_transcripts::history::UsageLimit)| AgentLimit {
-        provider: agent.as_str().to_owned(),
-        agent: agent.display_name().to_owned(),
-        name: limit.name,
-        seen_at: limit.seen_at,
-        used_percent: limit.used_percent,
-        window_minutes: limit.window_minutes,
-        resets_at: limit.resets_at,
-        plan: limit.plan,
-        reached: limit.reached,
-        said: limit.said,
-        premium_requests: limit.premium_requests,
-    };
-    Ok(store.limits()?.into_iter().map(limit).collect())
+/// Returns the limits that agents reported. Premium requests, which each session reports, are one row.
+fn limits(store: &UsageStore, only: Option<Provider>) -> Result<Vec<AgentLimit>, UsageError> {
+    let mut limits: Vec<AgentLimit> = Vec::new();
+    for (agent, limit) in
+        store.limits()?.into_iter().filter(|(agent, _)| only.is_none_or(|only| only == *agent))
+    {
+        let premium = limit.premium_requests.as_deref().and_then(Picodollars::parse);
+        let sum =
+            limits.iter_mut().find(|row| row.provider == agent.as_str() && row.premium_requests.is_some());
+        if let (Some(premium), Some(row)) = (premium, sum) {
+            let before = row.premium_requests.as_deref().and_then(Picodollars::parse).unwrap_or_default();
+            row.premium_requests = Some((before + premium).to_string());
+            continue;
+        }
+        limits.push(AgentLimit {
+            provider: agent.as_str().to_owned(),
+            agent: agent.display_name().to_owned(),
+            name: if premium.is_some() { "premium requests".to_owned() } else { limit.name },
+            seen_at: limit.seen_at,
+            used_percent: limit.used_percent,
+            window_minutes: limit.window_minutes,
+            resets_at: limit.resets_at,
+            plan: limit.plan,
+            reached: limit.reached,
+            said: limit.said,
+            premium_requests: premium.map(|premium| premium.to_string()),
+        });
+    }
+    Ok(limits)
 }
 
 #[cfg(test)]

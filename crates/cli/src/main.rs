@@ -29,6 +29,7 @@
 //! | 4 | `pair` | `openagents pair` |
 //! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
+//! | 4 | `statusline` | `openagents statusline` |
 //! | 4 | `serve` | `openagents serve` |
 //! | 4 | `sessions` | `openagents sessions` |
 //! | 4 | `workspaces` | `openagents workspaces` |
@@ -51,6 +52,7 @@ mod privacy;
 mod serve;
 mod sessions;
 mod signals;
+mod statusline;
 mod surroundings;
 mod tools;
 mod trust;
@@ -91,6 +93,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Usage(usage) => usage::run(&usage),
+        Command::Statusline => Ok(statusline::run()),
         Command::Models(models) => models::run(&models),
         Command::Doctor(doctor) => doctor::run(&doctor),
         Command::Privacy(privacy) => privacy::run(&privacy),

@@ -21,10 +21,10 @@ use std::{process::ExitCode, time::Duration};
 const READING: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(arguments: &Usage) -> anyhow::Result<ExitCode> {
-    let store = open()?;
     if let Some(UsageCommand::Price(command)) = &arguments.command {
-        return price(&store, command);
+        return price(&UsageStore::open(&surroundings::data_folder()?)?, command);
     }
+    let store = open()?;
     let query = UsageQuery {
         by: arguments.by.into(),
         since: (!arguments.all).then(|| arguments.since.clone()),
@@ -90,9 +90,10 @@ fn price(store: &UsageStore, command: &PriceCommand) -> anyhow::Result<ExitCode>
             let rates = Rates {
                 input: Some(input.clone()),
                 output: Some(output.clone()),
-                cache_read: cache_read.clone(),
-                cache_write: cache_write.clone(),
-                ..Rates::default()
+                cache_read: cache_read.clone().or_else(|| Some(input.clone())),
+                cache_write: cache_write.clone().or_else(|| Some(input.clone())),
+                cache_write_1h: cache_write.clone().or_else(|| Some(input.clone())),
+                search: None,
             };
             store.set_price(&ModelPrice {
                 provider: provider.clone(),
@@ -107,7 +108,7 @@ fn price(store: &UsageStore, command: &PriceCommand) -> anyhow::Result<ExitCode>
     }
     let own = store.own_prices()?;
     if own.is_empty() {
-        output::line("You have set no prices: list prices apply.")?;
+        output::line("There are no custom prices: list prices apply.")?;
     }
     let row = |price: &ModelPrice| {
         let rate = |name: &str, rate: &Option<String>| rate.as_ref().map(|rate| format!("{name} ${rate}"));
@@ -136,9 +137,6 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
         UsageBy::Model => "model",
         UsageBy::Workspace => "workspace",
     };
-    if report.totals.requests == 0 {
-        return vec!["No requests were found in the logs of these days.".to_owned()];
-    }
     let head = [first, "requests", "input", "cache read", "cache write", "output", "cost"].map(str::to_owned);
     let name = |row: &openagents_wire::UsageRow| match row.title.as_ref().or(row.agent.as_ref()) {
         Some(agent) if by == UsageBy::Agent => output::printable(agent),
@@ -150,10 +148,13 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     let mut rows = vec![head.to_vec()];
     rows.extend(report.rows.iter().map(|row| cells(name(row), &row.sum)));
     rows.push(cells("all".to_owned(), &report.totals));
-    let mut lines = columns(&rows);
+    let mut lines = match report.totals.requests {
+        0 => vec!["No requests were found in the logs of these days.".to_owned()],
+        _ => columns(&rows),
+    };
     let mut foot = vec![format!("API list prices of {}", report.prices.date), report.time_zone.clone()];
     if report.prices.overrides > 0 {
-        foot.push(format!("{} of yours", words::count(report.prices.overrides as u64, "price")));
+        foot.push(words::count(report.prices.overrides as u64, "custom price"));
     }
     foot.extend(report.notes.iter().map(|note| note.text.clone()));
     lines.push(String::new());
@@ -161,7 +162,9 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     let plan = report.limits.iter().find_map(|limit| limit.plan.as_deref());
     if let Some(plan) = plan {
         let plan = output::printable(plan);
-        lines.push(format!("This is what it would cost at API prices; your plan ({plan}) bills otherwise."));
+        lines.push(format!(
+            "This is what it would cost at API prices; your plan ({plan}) is billed differently."
+        ));
     }
     if report.unread > 0 {
         lines.push(format!("{} logs could not be read.", report.unread));
@@ -200,7 +203,7 @@ fn cells(name: String, sum: &UsageSum) -> Vec<String> {
 }
 
 /// Returns a number with three digits at least, such as `80.0K`.
-fn tokens(count: u64) -> String {
+pub(crate) fn tokens(count: u64) -> String {
     let shortened = |unit: f64, name: &str| {
         let number = count as f64 / unit;
         if number < 99.95 { format!("{number:.1}{name}") } else { format!("{number:.0}{name}") }

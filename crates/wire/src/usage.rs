@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use ts_rs::TS;
 
-/// What the rows of a report are.
+/// The rows of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageBy {
@@ -27,7 +27,7 @@ pub struct UsageQuery {
     /// The last day, like `since`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// Whose days they are, such as `Europe/Berlin`; that of the computer by default.
+    /// The time zone of the days, such as `Europe/Berlin`; that of the computer by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// Only this agent: `claude-code`, `codex`, …
@@ -109,7 +109,7 @@ pub struct UsageRow {
     pub agents: Vec<UsageOfAgent>,
 }
 
-/// What is not in the sums, or how they were made.
+/// Facts about the sums: data that is missing, and how they were made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct UsageNote {
     /// `at-least`, `whole-session`, `no-price` or `no-tokens`.
@@ -129,7 +129,7 @@ pub struct UsagePrices {
     pub overrides: usize,
 }
 
-/// How far the logs have been read.
+/// The progress of reading the logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageReading {
@@ -140,7 +140,7 @@ pub struct UsageReading {
     pub read_bytes: u64,
 }
 
-/// What an agent reported about one of its limits.
+/// A limit that an agent reported.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentLimit {

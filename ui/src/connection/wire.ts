@@ -115,7 +115,7 @@ export type AgentFiles = {
   complete: boolean;
 };
 
-/** What an agent reported about one of its limits. */
+/** A limit that an agent reported. */
 export type AgentLimit = {
   /** `claude-code`, `codex`, … */
   provider: string;
@@ -1934,10 +1934,10 @@ export type Usage = {
   memoryBytes: number;
 };
 
-/** What the rows of a report are. */
+/** The rows of a report. */
 export type UsageBy = 'day' | 'session' | 'agent' | 'model' | 'workspace';
 
-/** What is not in the sums, or how they were made. */
+/** Facts about the sums: data that is missing, and how they were made. */
 export type UsageNote = {
   /** `at-least`, `whole-session`, `no-price` or `no-tokens`. */
   code: string;
@@ -1989,7 +1989,7 @@ export type UsageQuery = {
   since: string | null;
   /** The last day, like `since`. */
   until: string | null;
-  /** Whose days they are, such as `Europe/Berlin`; that of the computer by default. */
+  /** The time zone of the days, such as `Europe/Berlin`; that of the computer by default. */
   timeZone: string | null;
   /** Only this agent: `claude-code`, `codex`, … */
   provider: string | null;
@@ -1997,7 +1997,7 @@ export type UsageQuery = {
   workspace: string | null;
 };
 
-/** How far the logs have been read. */
+/** The progress of reading the logs. */
 export type UsageReading = {
   /** Bytes that were to be read, and that have been. */
   bytes: number;

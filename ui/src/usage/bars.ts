@@ -18,7 +18,7 @@ export interface Bar {
 /** At most as many bars; more days are shown as weeks. */
 export const MOST = 92;
 
-/** Agents with a colour of their own, by size; the others are one. */
+/** The largest agents have a colour each; the others share one. */
 const NAMED = 4;
 export const OTHERS = 'Others';
 
@@ -39,7 +39,8 @@ export function chart(rows: readonly UsageRow[], since: string | null = null, to
   const sizes = new Map<string, number>();
   for (const row of rows)
     for (const part of row.agents ?? []) sizes.set(part.agent, (sizes.get(part.agent) ?? 0) + value(part));
-  const ranked = [...sizes].sort(([, a], [, b]) => b - a).map(([agent]) => agent);
+  const used = [...sizes].filter(([, size]) => size > 0);
+  const ranked = used.sort(([, a], [, b]) => b - a).map(([agent]) => agent);
   const named = ranked.length > NAMED + 1 ? ranked.slice(0, NAMED) : ranked;
   const agents = named.length < ranked.length ? [...named, OTHERS] : named;
 
@@ -69,14 +70,13 @@ export function chart(rows: readonly UsageRow[], since: string | null = null, to
   return { bars, agents, unit };
 }
 
-/** All days from one to another. */
-function between(first: string | undefined, last: string | undefined): string[] {
+/** All days from one to another, or the last of them: a log with a wrong clock may be from any year. */
+function between(first: string | undefined, last: string): string[] {
   const days: string[] = [];
-  const end = Date.parse(`${last}T00:00:00Z`);
-  // A log with a wrong clock may be from any year.
-  for (let day = Date.parse(`${first}T00:00:00Z`); day <= end && days.length < 5000; day += 86_400_000)
+  const start = Date.parse(`${first}T00:00:00Z`);
+  for (let day = Date.parse(`${last}T00:00:00Z`); day >= start && days.length < 5000; day -= 86_400_000)
     days.push(new Date(day).toISOString().slice(0, 10));
-  return days;
+  return days.reverse();
 }
 
 function weeks(days: string[]): string[][] {

@@ -16,16 +16,24 @@ export type Range = (typeof RANGES)[number][0];
 /** Pause between two looks at logs that are being read, in milliseconds. */
 const LOOK = 1000;
 
+/** The rows of the table. */
+export type Rows = Exclude<UsageBy, 'day'>;
+
+/** Reports that belong together. */
+export interface Shown {
+  by: Rows;
+  days: UsageReport;
+  rows: UsageReport;
+}
+
 /** The tokens and costs of all agents: by day, and by one other property. */
 export class Usage {
   range = $state<Range>('30d');
-  by = $state<Exclude<UsageBy, 'day'>>('agent');
-  days = $state.raw<UsageReport | null>(null);
-  rows = $state.raw<UsageReport | null>(null);
-  readonly attempt = new Attempt();
+  by = $state<Rows>('agent');
+  shown = $state.raw<Shown | null>(null);
+  /** A new one for each request: an earlier one may still run. */
+  attempt = $state.raw(new Attempt());
   readonly #link: Link;
-  /** Counts requests: an answer to an earlier one is dropped. */
-  #asked = 0;
 
   constructor(link: Link) {
     this.#link = link;
@@ -33,24 +41,30 @@ export class Usage {
 
   /** Reads the sums again, until all logs are read. */
   async read(): Promise<void> {
-    const asked = ++this.#asked;
+    const attempt = new Attempt();
+    this.attempt = attempt;
     const { range, by } = this;
-    const since = range === null ? {} : { since: range };
-    const ask = (by: UsageBy) => this.#link.request<UsageReport>(METHODS.usageReport, { by, ...since });
-    for (;;) {
-      const succeeded = await this.attempt.run(async () => {
-        const days = await ask('day');
-        const rows = await ask(by);
-        if (asked === this.#asked) [this.days, this.rows] = [days, rows];
+    const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+    const ask = (by: UsageBy) =>
+      this.#link.request<UsageReport>(METHODS.usageReport, {
+        by,
+        timeZone,
+        ...(range === null ? {} : { since: range }),
       });
-      if (!succeeded || asked !== this.#asked || (this.days?.reading ?? null) === null) return;
+    for (;;) {
+      const succeeded = await attempt.run(async () => {
+        const [days, rows] = await Promise.all([ask('day'), ask(by)]);
+        if (this.attempt === attempt) this.shown = { by, days, rows };
+      });
+      const isReading = (this.shown?.days.reading ?? null) !== null;
+      if (!succeeded || this.attempt !== attempt || !isReading) return;
       await new Promise((resolve) => setTimeout(resolve, LOOK));
-      if (asked !== this.#asked) return;
+      if (this.attempt !== attempt) return;
     }
   }
 
   /** Ends looking. */
   stop(): void {
-    this.#asked += 1;
+    this.attempt = new Attempt();
   }
 }

@@ -99,6 +99,12 @@ describe('chart', () => {
     expect(bars[0]?.parts.at(-1)).toEqual({ agent: OTHERS, value: 11 });
   });
 
+  test('ends today, however old the first day is', () => {
+    const { bars } = chart([day('1970-01-01', { Codex: '1' }), day('2026-06-02', { Codex: '2' })]);
+    expect(bars.at(-1)?.label).toContain('2 Jun');
+    expect(chart([day('2026-06-01', { Codex: '1', Pi: null })]).agents).toEqual(['Codex']);
+  });
+
   test('shows tokens if no price is known, and nothing for no days', () => {
     expect(chart([day('2026-06-01', { Codex: null })]).unit).toBe('tokens');
     expect(chart([])).toEqual({ bars: [], agents: [], unit: 'tokens' });

@@ -216,17 +216,22 @@ impl PastSessions {
         })
     }
 
+    /// Forgets excluded sessions in the index and in the counts, in one even if the other fails.
     fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
-        if let Some(usage) = &self.parts.usage {
-            usage.forget_excluded()?;
-        }
-        Ok(self.parts.indexer.forget_excluded()?)
+        let indexed = self.parts.indexer.forget_excluded();
+        let counted = self.parts.usage.as_ref().map(|usage| usage.forget_excluded()).transpose();
+        indexed?;
+        counted?;
+        Ok(())
     }
 
     /// Sums the requests in the logs of `history`. Blocks.
     pub(super) fn usage(&self, history: &History, query: &UsageQuery) -> Result<UsageReport, Fault> {
-        let unavailable =
-            || Fault::internal("The file of token counts cannot be opened; the log of OpenAgents says why.");
+        let unavailable = || {
+            Fault::internal(
+                "usage.db in the data folder cannot be opened. Update OpenAgents, or restart it to see the reason in its log.",
+            )
+        };
         let usage = self.parts.usage.as_ref().ok_or_else(unavailable)?;
         let failed = |error: UsageError| Fault::internal(format!("Tokens could not be counted: {error}."));
         let (progress, is_reading) = usage.refresh(READING).map_err(failed)?;
@@ -241,10 +246,9 @@ impl PastSessions {
 
     /// Ends the thread that follows transcripts, and closes its files. Blocks.
     pub(crate) fn close(&self) {
-        if let Some(usage) = &self.parts.usage {
-            usage.stop();
-        }
+        self.parts.usage.iter().for_each(|usage| usage.cancel());
         self.parts.indexer.stop();
+        self.parts.usage.iter().for_each(|usage| usage.stop());
     }
 
     /// Deletes the index; it is rebuilt if it is switched on. Blocks.

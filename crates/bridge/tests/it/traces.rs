@@ -173,7 +173,7 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
 
 /// Decompresses the texts of an index through SQLite, because they may span several pages.
 fn texts(path: &Path) -> Vec<u8> {
-    if path.extension().is_none_or(|extension| extension != "db") {
+    if path.file_name().is_none_or(|name| name != "history.db") {
         return Vec::new();
     }
     let database = rusqlite::Connection::open(path).unwrap();
@@ -198,6 +198,16 @@ async fn all_indexed(desk: &mut Client) {
     }
 }
 
+/// Fills `usage.db` with the names of sessions and folders.
+async fn count_tokens(desk: &mut Client) {
+    loop {
+        let report = desk.request("_openagents/usage/report", json!({"by": "session"})).await;
+        if report["reading"].is_null() {
+            return;
+        }
+    }
+}
+
 async fn exclude(desk: &mut Client, what: Value) {
     desk.request("_openagents/history/configure", json!({"exclude": what})).await;
 }
@@ -206,6 +216,7 @@ async fn exclude(desk: &mut Client, what: Value) {
 async fn excluded_folder_leaves_no_traces() {
     let stage = Stage::new(2);
     let (bridge, mut desk) = stage.indexed().await;
+    count_tokens(&mut desk).await;
     exclude(&mut desk, json!({"workspace": stage.folder()})).await;
     stage.ends_clean(bridge).await;
 }
@@ -214,6 +225,7 @@ async fn excluded_folder_leaves_no_traces() {
 async fn excluded_agent_leaves_no_traces() {
     let stage = Stage::new(2);
     let (bridge, mut desk) = stage.indexed().await;
+    count_tokens(&mut desk).await;
     for agent in ["gemini", "claude-code"] {
         exclude(&mut desk, json!({"agent": agent})).await;
     }
@@ -301,7 +313,7 @@ async fn clean_shutdown_leaves_one_file_per_database() {
         let id = begun["sessionId"].as_str().unwrap().to_owned();
         bridge.shutdown().await;
         let copy = tempfile::tempdir().unwrap();
-        for name in ["openagents.sqlite", "history.db", "transcripts.sqlite"] {
+        for name in ["openagents.sqlite", "history.db", "transcripts.sqlite", "usage.db"] {
             fs::copy(stage.home().join(name), copy.path().join(name)).unwrap();
             let log = fs::metadata(stage.home().join(format!("{name}-wal"))).map_or(0, |log| log.len());
             assert_eq!(log, 0, "{name}");

@@ -51,6 +51,11 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Sum the tokens and costs of all agents' requests, from their logs
     Usage(Usage),
+    /// Print costs and limits in one line, for the status line of Claude Code or tmux
+    ///
+    /// Reads what Claude Code tells its status line from standard input. In the settings of Claude Code:
+    /// "statusLine": {"type": "command", "command": "openagents statusline"}
+    Statusline,
     /// List, download, add, verify, choose and remove the models on this computer
     #[command(subcommand)]
     Models(Models),

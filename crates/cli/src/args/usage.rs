@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Sum the tokens and costs of all agents' requests, from their logs
 ///
-/// Each request counts once, however many logs have it. Costs are list prices, or what the agent reported; a subscription
-/// bills otherwise. What was counted stays known when an agent deletes its logs.
+/// Each request counts once, however many logs have it. Costs are reported by the agent, or computed from list prices; a
+/// subscription is billed differently. Counts stay when an agent deletes its logs.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "Examples:\n  openagents usage\n  openagents usage --by model --since 2026-06-01\n  \
@@ -23,7 +23,7 @@ pub(crate) struct Usage {
     /// Last day
     #[arg(long, value_name = "DAY")]
     pub(crate) until: Option<String>,
-    /// What the rows are
+    /// The rows
     #[arg(long, default_value = "day")]
     pub(crate) by: By,
     /// Only this agent, such as codex or claude-code
@@ -63,14 +63,14 @@ impl From<By> for UsageBy {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsageCommand {
-    /// List, set and remove prices of your own, which replace the list prices
+    /// List, set and remove custom prices, which replace list prices
     #[command(subcommand)]
     Price(PriceCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PriceCommand {
-    /// List your own prices
+    /// List custom prices
     List,
     /// Set the price of a model
     Set {
@@ -83,17 +83,17 @@ pub(crate) enum PriceCommand {
         /// US dollars for a million tokens that the model writes
         #[arg(long, value_parser = amount)]
         output: String,
-        /// US dollars for a million tokens read from a cache
+        /// US dollars for a million tokens read from a cache; as for input by default
         #[arg(long, value_parser = amount)]
         cache_read: Option<String>,
-        /// US dollars for a million tokens written to a cache
+        /// US dollars for a million tokens written to a cache; as for input by default
         #[arg(long, value_parser = amount)]
         cache_write: Option<String>,
         /// The first day of the price, such as 2026-06-01; always by default
         #[arg(long, value_name = "DAY", value_parser = day)]
         from: Option<String>,
     },
-    /// Remove your prices of a model
+    /// Remove the custom prices of a model
     Remove {
         /// Provider and model
         #[arg(value_parser = model)]

@@ -21,9 +21,8 @@ pub(super) fn run(only: Option<Provider>, tokens: bool, as_json: bool) -> anyhow
     let mut agents = Vec::new();
     for provider in Provider::ALL.into_iter().filter(|provider| only.is_none_or(|only| only == *provider)) {
         let own: Vec<_> = rows.iter().filter(|row| row.provider == provider).collect();
-        let usage = counted.as_ref().and_then(|(report, unread)| {
-            let row = report.rows.iter().find(|row| row.name == provider.as_str())?;
-            Some(AgentUsage { sum: row.sum, unread: *unread })
+        let usage = counted.as_ref().and_then(|(report, _)| {
+            report.rows.iter().find(|row| row.name == provider.as_str()).map(|row| row.sum)
         });
         let files = if own.is_empty() {
             BTreeMap::new()
@@ -45,6 +44,9 @@ pub(super) fn run(only: Option<Provider>, tokens: bool, as_json: bool) -> anyhow
     if unread > 0 {
         output::warn(&format!("{unread} sessions were not read in time; run it again"));
     }
+    if let Some((_, logs)) = counted.filter(|(_, logs)| *logs > 0) {
+        output::warn(&format!("the tokens of {logs} logs are missing: they could not be read"));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -54,20 +56,13 @@ struct Agent {
     hidden: usize,
     bad_lines: u64,
     newest: Option<i64>,
-    usage: Option<AgentUsage>,
+    usage: Option<Sum>,
     /// Sessions that may be incomplete.
     incomplete: usize,
     /// Data unknown to the agent's reader, by the agent's version.
     versions: BTreeMap<String, OfVersion>,
     /// The number of unknown files of each kind among its sessions.
     unknown_files: BTreeMap<String, u64>,
-}
-
-/// The tokens of an agent's requests.
-struct AgentUsage {
-    sum: Sum,
-    /// Logs of any agent that could not be read.
-    unread: usize,
 }
 
 /// Data unknown to the reader, in the sessions of one version of an agent.
@@ -78,7 +73,7 @@ struct OfVersion {
 }
 
 impl Agent {
-    fn new(provider: Provider, own: &[&Transcript], usage: Option<AgentUsage>) -> Self {
+    fn new(provider: Provider, own: &[&Transcript], usage: Option<Sum>) -> Self {
         let mut versions: BTreeMap<String, OfVersion> = BTreeMap::new();
         for row in own.iter().filter(|row| !row.unknown.is_empty()) {
             let of_version = versions.entry(row.version.clone().unwrap_or_default()).or_default();
@@ -107,8 +102,7 @@ impl Agent {
         row["unknown"] = unknown.collect();
         row["unknownFiles"] = json!(self.unknown_files);
         if let Some(usage) = &self.usage {
-            row["tokens"] = json!(usage.sum.tokens);
-            row["unread"] = usage.unread.into();
+            row["tokens"] = json!(usage.tokens);
         }
         row
     }
@@ -116,10 +110,7 @@ impl Agent {
     fn print(&self, with_tokens: bool) -> anyhow::Result<()> {
         let Some(newest) = self.newest else { return Ok(()) };
         let tokens = match &self.usage {
-            Some(AgentUsage { sum, unread: 0 }) => format!(", {} tokens", sum.tokens.total()),
-            Some(AgentUsage { sum, unread }) => {
-                format!(", {} tokens without {unread} sessions that could not be read", sum.tokens.total())
-            }
+            Some(usage) => format!(", {} tokens", usage.tokens.total()),
             None if with_tokens => ", this agent records no token counts".to_owned(),
             None => String::new(),
         };

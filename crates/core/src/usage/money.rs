@@ -3,7 +3,6 @@
 use serde::{Serialize, Serializer};
 use std::{
     fmt,
-    iter::Sum,
     ops::{Add, AddAssign},
 };
 
@@ -83,12 +82,6 @@ impl Add for Picodollars {
 impl AddAssign for Picodollars {
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
-    }
-}
-
-impl Sum for Picodollars {
-    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), Add::add)
     }
 }
 

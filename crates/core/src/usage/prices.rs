@@ -20,6 +20,9 @@ pub struct PriceTable {
     /// The day of the prices, such as `2026-11-01`.
     pub as_of: String,
     pub models: Vec<ModelPrice>,
+    /// Prices of the user, which replace those.
+    #[serde(default)]
+    pub own: Vec<ModelPrice>,
 }
 
 /// The price of one model of one provider from a day on. Texts are US dollars for a million tokens, and for a thousand
@@ -68,7 +71,7 @@ pub struct Rates {
     pub search: Option<String>,
 }
 
-/// What the price of a request depends on.
+/// The facts on which the price of a request depends.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestToPrice {
     /// Milliseconds since the epoch.
@@ -93,21 +96,33 @@ impl PriceTable {
         Self::parse(include_str!("prices.json")).unwrap_or_default()
     }
 
-    /// Returns the prices of a model: those of its id, or of its longest known beginning.
+    /// Returns the prices of a model: the user's, from their first day on, and list prices. Of both, those of its id count
+    /// before those of its longest known beginning.
     pub fn of_model(&self, provider: &str, model: &str) -> ModelPrices {
-        let fits = |row: &&ModelPrice| {
-            row.provider == provider
-                && match row.model.strip_suffix('*') {
-                    Some(start) => model.starts_with(start),
-                    None => model == row.model,
-                }
-        };
-        let longest = self.models.iter().filter(fits).map(|row| row.model.len()).max();
-        let rows = self.models.iter().filter(fits).filter(|row| Some(row.model.len()) == longest);
-        let mut dated: Vec<_> = rows.filter_map(DatedPrice::new).collect();
-        dated.sort_by_key(|price| price.from);
-        ModelPrices(dated)
+        let mut own = best(&self.own, provider, model);
+        let mut listed = best(&self.models, provider, model);
+        if let Some(first) = own.first() {
+            listed.retain(|price| price.from < first.from);
+        }
+        listed.append(&mut own);
+        ModelPrices(listed)
     }
+}
+
+/// Returns the rows that fit a model best, oldest first.
+fn best(rows: &[ModelPrice], provider: &str, model: &str) -> Vec<DatedPrice> {
+    let fit = |row: &ModelPrice| {
+        let length = match row.model.strip_suffix('*') {
+            Some(start) => model.starts_with(start).then_some((false, start.len())),
+            None => (model == row.model).then_some((true, 0)),
+        };
+        length.filter(|_| row.provider == provider)
+    };
+    let best = rows.iter().filter_map(fit).max();
+    let rows = rows.iter().filter(|row| best.is_some() && fit(row) == best);
+    let mut dated: Vec<_> = rows.filter_map(DatedPrice::new).collect();
+    dated.sort_by_key(|price| price.from);
+    dated
 }
 
 /// The prices of one model over time.
@@ -237,6 +252,33 @@ mod tests {
         }
         assert_eq!(table.of_model("", "m-1").cost(&small), None, "no provider");
         assert_eq!(table.of_model("b", "m-1-x").cost(&small), None, "only its id");
+    }
+
+    #[test]
+    fn own_prices_replace_list_prices_from_their_day_on() {
+        let own = |model: &str, from: Option<&str>| ModelPrice {
+            provider: "a".to_owned(),
+            model: model.to_owned(),
+            from: from.map(str::to_owned),
+            rates: Rates { input: Some("100".to_owned()), ..Rates::default() },
+            ..ModelPrice::default()
+        };
+        let rows = [
+            ("m-1-x", None, [Some("0.1"), Some("0.1")]),
+            ("m-1*", None, [Some("0.1"), Some("0.1")]),
+            ("m-1-x", Some("2026-06-15"), [Some("0.003"), Some("0.1")]),
+            ("m-1", None, [Some("0.003"), Some("0.002")]),
+        ];
+        for (model, from, expected) in rows {
+            let table = PriceTable { own: vec![own(model, from)], ..table() };
+            let prices = table.of_model("a", "m-1-x");
+            let cost = |at| {
+                let tokens = Tokens { input: 1000, ..Tokens::default() };
+                prices.cost(&RequestToPrice { at, tokens, ..RequestToPrice::default() })
+            };
+            let costs = [MAY, JULY].map(|at| cost(at).map(|cost| cost.to_string()));
+            assert_eq!(costs.each_ref().map(Option::as_deref), expected, "{model} from {from:?}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The tokens of a request.
 
 use serde::Serialize;
-use std::ops::{AddAssign, SubAssign};
+use std::ops::AddAssign;
 
 /// The tokens of a request, or of many. The first five counts are disjoint and add up to all tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ts_rs::TS)]
@@ -43,6 +43,19 @@ impl Tokens {
         self.each(other, u64::max)
     }
 
+    /// Returns the counts, each cut to `most`.
+    pub fn at_most(self, most: u64) -> Self {
+        let most = Self {
+            input: most,
+            cache_read: most,
+            cache_write: most,
+            cache_write_1h: most,
+            output: most,
+            reasoning: most,
+        };
+        self.each(most, u64::min)
+    }
+
     fn each(self, other: Self, count: fn(u64, u64) -> u64) -> Self {
         Self {
             input: count(self.input, other.input),
@@ -58,11 +71,5 @@ impl Tokens {
 impl AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
         *self = self.each(other, u64::saturating_add);
-    }
-}
-
-impl SubAssign for Tokens {
-    fn sub_assign(&mut self, other: Self) {
-        *self = self.each(other, u64::saturating_sub);
     }
 }

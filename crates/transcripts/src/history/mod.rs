@@ -53,4 +53,4 @@ pub use roots::HistoryRoots;
 pub use search::WordLines;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
 pub use transcript::{Listing, Provider, Query, Transcript, Unknown};
-pub use usage_logs::{ReadUpTo, ReadUsage, UsageLog, UsagePlace};
+pub use usage_logs::{ReadUpTo, ReadUsage, UsageExclusion, UsageLog};

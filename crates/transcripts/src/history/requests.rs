@@ -33,7 +33,7 @@ pub struct RequestUsage {
     pub flags: UsageFlags,
 }
 
-/// What else is known about a request.
+/// Facts about a request that are true or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct UsageFlags(pub u8);
 
@@ -56,7 +56,7 @@ impl UsageFlags {
     }
 }
 
-/// What an agent reported about one of its limits.
+/// A limit that an agent reported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UsageLimit {
@@ -77,13 +77,15 @@ pub struct UsageLimit {
     pub premium_requests: Option<String>,
 }
 
-/// What was found in a log.
+/// The requests and limits in a log.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FoundUsage {
     /// The id of the session, if it is not that of the log's name.
     pub session: Option<String>,
     /// The id of the session that started it, to which its requests belong.
     pub parent: Option<String>,
+    /// The directory in which the session began.
+    pub workspace: Option<String>,
     /// The time of the first line that has one, in milliseconds since the epoch; 0 if unknown.
     pub born: i64,
     pub requests: Vec<RequestUsage>,
@@ -91,13 +93,25 @@ pub struct FoundUsage {
 }
 
 impl FoundUsage {
-    /// Adds a request, unless it used nothing.
-    pub(super) fn add(&mut self, request: RequestUsage) {
+    /// Adds a request, unless it used nothing. Absurd numbers are cut, so that sums don't overflow.
+    pub(super) fn add(&mut self, mut request: RequestUsage) {
+        request.tokens = request.tokens.at_most(MOST_TOKENS);
+        request.searches = request.searches.min(MOST_TOKENS);
+        request.reported = request.reported.map(|cost| cost.min(MOST_DOLLARS));
         if request.tokens.total() > 0 || request.reported.is_some() {
+            if self.workspace.is_none() {
+                self.workspace.clone_from(&request.workspace);
+            }
             self.requests.push(request);
         }
     }
 }
+
+/// The largest count of a request that is kept.
+const MOST_TOKENS: u64 = 1 << 40;
+
+/// The largest cost of a request that is kept: a million dollars.
+const MOST_DOLLARS: Picodollars = Picodollars(1_000_000_000_000_000_000);
 
 /// Returns a hash of ids.
 pub(super) fn key(parts: &[&str]) -> i64 {
@@ -109,7 +123,7 @@ pub(super) fn key(parts: &[&str]) -> i64 {
     hash.digest().cast_signed()
 }
 
-/// How an agent's logs are read.
+/// The way to read an agent's logs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum UsageSource {
     /// By line, in order: a log that has grown is continued with the state in which the reader was.

@@ -174,7 +174,11 @@ impl ExclusionCheck<'_> {
         !self.scopes.is_empty()
     }
 
-    fn holds_folder(&mut self, cwd: &Path) -> bool {
+    pub(super) fn has_agents(&self) -> bool {
+        !self.agents.is_empty()
+    }
+
+    pub(super) fn holds_folder(&mut self, cwd: &Path) -> bool {
         if let Some(known) = self.known.get(cwd) {
             return *known;
         }

@@ -9,6 +9,7 @@ use super::{
     },
     logs::{History, Source},
     requests::{FoundUsage, LineReader, UsageSource},
+    settings::ExclusionCheck,
     transcript::Provider,
 };
 use crate::limits;
@@ -28,17 +29,7 @@ pub struct UsageLog {
     source: UsageSource,
 }
 
-/// Where requests were reported.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UsagePlace {
-    /// The id of the log in the store.
-    pub log: i64,
-    pub provider: Provider,
-    pub workspace: Option<PathBuf>,
-    pub path: PathBuf,
-}
-
-/// How far a log was read.
+/// The part of a log that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadUpTo {
     /// Bytes from the start of the log, at the end of a line.
@@ -61,6 +52,30 @@ pub struct ReadUsage {
     pub stopped: bool,
 }
 
+/// The logs and folders that the user excluded, with cached lookups.
+#[derive(Debug)]
+pub struct UsageExclusion<'a>(ExclusionCheck<'a>);
+
+impl UsageExclusion<'_> {
+    pub fn is_empty(&self) -> bool {
+        !self.0.has_folders() && !self.0.has_agents()
+    }
+
+    pub fn has_folders(&self) -> bool {
+        self.0.has_folders()
+    }
+
+    /// Returns whether a log of a session that ran in `workspace` is excluded. Blocks.
+    pub fn holds(&mut self, provider: Provider, workspace: Option<&Path>, log: &Path) -> bool {
+        self.0.holds_log(provider, workspace, log)
+    }
+
+    /// Returns whether requests made in a folder are excluded. Blocks.
+    pub fn holds_folder(&mut self, folder: &Path) -> bool {
+        self.0.has_folders() && folder.is_absolute() && self.0.holds_folder(folder)
+    }
+}
+
 /// Number of bytes that show whether a log was only appended to.
 const TAIL: u64 = 256;
 
@@ -76,6 +91,11 @@ impl UsageLog {
 
     pub fn stamp(&self) -> FileStamp {
         self.file.stamp
+    }
+
+    /// Returns the directory in which the session ran, as the list of sessions has it. Blocks.
+    pub fn workspace(&self, budget: &Budget) -> Option<PathBuf> {
+        formats::spec(self.provider).summarise(&self.file, &|_| None, budget).row.cwd
     }
 
     /// Reads the requests of the log, from where it was read up to if it has only grown since. Blocks.
@@ -119,6 +139,9 @@ struct ReadTo {
     stopped: bool,
 }
 
+/// Maximum number of requests that are read at once: the rest of a log is read the next time.
+const REQUESTS: usize = 100_000;
+
 /// Reads lines from a position on. A last line without a line end counts, and is read again the next time.
 fn read_lines(
     log: OpenLog,
@@ -128,17 +151,23 @@ fn read_lines(
     budget: &Budget,
 ) -> io::Result<ReadTo> {
     let mut lines = Lines::new(log, limits::SUMMARY_LINE, u64::MAX);
-    let mut end = ReadTo { bytes: from, state: String::new(), stopped: false };
-    let mut torn = None;
-    while let Some(line) = lines.next(budget)? {
+    loop {
+        // Reading may stop in the middle of the next line.
+        let bytes = from + lines.position();
+        let is_full = found.requests.len() >= REQUESTS;
+        let line = if is_full { None } else { lines.next(budget)? };
+        let Some(line) = line else {
+            let stopped = is_full || lines.extent().stopped;
+            let bytes = if stopped { bytes } else { from + lines.position() };
+            return Ok(ReadTo { bytes, state: reader.state(), stopped });
+        };
         if !line.complete {
-            torn = Some((from + line.offset, reader.state()));
+            let end = ReadTo { bytes: from + line.offset, state: reader.state(), stopped: false };
+            reader.line(line.bytes, found);
+            return Ok(end);
         }
         reader.line(line.bytes, found);
     }
-    end.stopped = lines.extent().stopped;
-    (end.bytes, end.state) = torn.unwrap_or_else(|| (from + lines.position(), reader.state()));
-    Ok(end)
 }
 
 /// Returns a hash of the last bytes before a position; `None` if the log is shorter or compressed.
@@ -168,22 +197,9 @@ impl History {
         found.into_iter().flatten().flatten().filter(|log| !is_known(log)).collect()
     }
 
-    /// Returns whether the user excluded a log whose requests were made in `workspace`, and remembers it if so. Blocks.
-    pub fn excludes_usage(&self, log: &UsageLog, workspace: Option<&Path>) -> bool {
-        let mut excluded = self.excluded.check();
-        let is_excluded = excluded.holds_log(log.provider, workspace, log.path());
-        if is_excluded {
-            self.cache.mark(&[excluded.mark(&log.file)]);
-        }
-        is_excluded
-    }
-
-    /// Returns those of the logs that the user excluded. Blocks.
-    pub fn excluded_logs<'a>(&self, logs: &'a [UsagePlace]) -> Vec<&'a UsagePlace> {
-        let mut excluded = self.excluded.check();
-        let is_excluded =
-            |place: &&UsagePlace| excluded.holds_log(place.provider, place.workspace.as_deref(), &place.path);
-        logs.iter().filter(is_excluded).collect()
+    /// Returns the current exclusions, to check logs. Blocks.
+    pub fn usage_exclusion(&self) -> UsageExclusion<'_> {
+        UsageExclusion(self.excluded.check())
     }
 
     /// Returns whether an agent has sessions whose logs do not report tokens.

@@ -1,4 +1,4 @@
-//! Brings the counts up to date on a thread when somebody asks for them.
+//! Brings the counts up to date on a thread, when a client asks for them.
 
 use super::{
     store::{UsageError, UsageStore},
@@ -70,17 +70,16 @@ impl UsageCounter {
             tracing::debug!(?error, "tokens are counted at normal priority");
         }
         let budget = Budget::within(READING, &self.cancel);
+        let _reading = Reading(self);
         let read = self.store.update(&self.history, &budget, &mut |progress| {
             self.state.lock().progress = progress;
             true
         });
         let mut state = self.state.lock();
-        state.is_reading = false;
         match read {
             Ok(progress) => state.progress = progress,
             Err(error) => state.failed = Some(error),
         }
-        self.changed.notify_all();
     }
 
     /// Forgets the logs that the user has excluded. Blocks.
@@ -88,12 +87,28 @@ impl UsageCounter {
         self.store.forget_excluded(&self.history)
     }
 
-    /// Stops reading. What was read is kept. Blocks until the current part is written.
-    pub fn stop(&self) {
+    /// Ends reading soon. What was read is kept.
+    pub fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Ends reading, and waits until the current part is written. Blocks.
+    pub fn stop(&self) {
+        self.cancel();
         let mut state = self.state.lock();
         while state.is_reading {
             self.changed.wait(&mut state);
         }
+        self.store.checkpoint();
+    }
+}
+
+/// Reports the end of reading when it is dropped, even after a panic.
+struct Reading<'a>(&'a UsageCounter);
+
+impl Drop for Reading<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().is_reading = false;
+        self.0.changed.notify_all();
     }
 }

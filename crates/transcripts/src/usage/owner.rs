@@ -36,7 +36,7 @@ impl Copy {
 /// Returns the request of which these are the copies: that of the earliest, with the largest counts of its attempt.
 /// `rank` orders copies of the same time.
 pub(super) fn owner<R: Ord>(copies: &[Copy], rank: impl Fn(i64) -> R) -> Option<Copy> {
-    let earliest = copies.iter().min_by_key(|copy| (copy.at, rank(copy.log)))?;
+    let earliest = copies.iter().min_by_key(|copy| (copy.at, rank(copy.log), copy.attempt))?;
     let same = copies.iter().filter(|copy| copy.attempt == earliest.attempt);
     let mut owner = earliest.clone();
     let (mut tokens, mut searches, mut at_least) = (Tokens::default(), 0, true);

@@ -1,9 +1,6 @@
 //! Sums of requests by day, session, agent, model or workspace.
 
-use super::{
-    store::{UsageError, UsageStore},
-    update::QUARTER,
-};
+use super::store::{QUARTER, UsageError, UsageStore};
 use crate::history::Provider;
 use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use openagents_core::{
@@ -16,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What the rows of a report are.
+/// The rows of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum By {
     #[default]
@@ -33,7 +30,7 @@ pub struct ReportQuery {
     /// First and last day; both count.
     pub since: Option<Date>,
     pub until: Option<Date>,
-    /// Whose days they are.
+    /// The time zone of the days.
     pub zone: TimeZone,
     pub agent: Option<Provider>,
     /// Only requests made in this folder, below it, or in another worktree of its repository.
@@ -86,7 +83,7 @@ pub struct Row {
     pub by_agent: Vec<(Provider, Sum)>,
 }
 
-/// What the sums of a report leave out, or how they were made.
+/// Facts about the sums: data that is missing, and how they were made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
     /// Only the start of this many answers is known.
@@ -110,7 +107,7 @@ pub struct Report {
 /// Number of models without a price that are named.
 const NAMED_MODELS: usize = 5;
 
-/// What is missing in a log.
+/// The name of what a log does not have.
 const UNKNOWN: &str = "unknown";
 
 /// A sum as it is stored.

@@ -14,8 +14,14 @@ use std::{
 
 const FILE: &str = "usage.db";
 
-/// Time that a statement waits for another process.
-const BUSY: Duration = Duration::from_secs(5);
+/// Time that a statement waits for another process, which may be writing the requests of many logs.
+const BUSY: Duration = Duration::from_secs(20);
+
+/// The version of the readers: logs that another version read are read again.
+pub(super) const READER: i64 = 1;
+
+/// A quarter of an hour in milliseconds, the length of a sum: the days of every time zone begin with one.
+pub(super) const QUARTER: i64 = 15 * 60 * 1000;
 
 /// The version of the tables.
 const VERSION: u32 = 1;
@@ -23,7 +29,7 @@ const VERSION: u32 = 1;
 const TABLES: &str = "
     CREATE TABLE names (id INTEGER PRIMARY KEY AUTOINCREMENT, text TEXT NOT NULL UNIQUE) STRICT;
     CREATE TABLE logs (
-        id INTEGER PRIMARY KEY,
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
         agent TEXT NOT NULL,
         path TEXT NOT NULL UNIQUE,
         session INTEGER NOT NULL,
@@ -96,7 +102,7 @@ pub enum UsageError {
     File(#[from] rusqlite::Error),
     #[error("the token counts were written by a newer version of OpenAgents; update this one")]
     Newer,
-    #[error("you have set no price for {provider}/{model}; openagents usage price list shows yours")]
+    #[error("{provider}/{model} has no custom price; openagents usage price list shows all")]
     NoOwnPrice { provider: String, model: String },
 }
 
@@ -150,15 +156,19 @@ impl UsageStore {
         }
     }
 
+    /// Moves the write-ahead log into the file, so that a copy of the file is complete. Blocks.
+    pub(super) fn checkpoint(&self) {
+        let empty = |connection: &Connection| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))
+        };
+        if let Err(error) = empty(&self.connection.lock()) {
+            tracing::warn!(%error, "the last token counts are in the log beside the file");
+        }
+    }
+
     /// Returns the prices that apply: those of the program, with the user's own in their place. Blocks.
     pub fn prices(&self) -> Result<PriceTable, UsageError> {
-        let mut table = PriceTable::built_in();
-        let own = self.own_prices()?;
-        table
-            .models
-            .retain(|row| !own.iter().any(|own| (&row.provider, &row.model) == (&own.provider, &own.model)));
-        table.models.extend(own);
-        Ok(table)
+        Ok(PriceTable { own: self.own_prices()?, ..PriceTable::built_in() })
     }
 
     /// Returns the prices that the user set. Blocks.
@@ -174,27 +184,27 @@ impl UsageStore {
     pub fn set_price(&self, price: &ModelPrice) -> Result<(), UsageError> {
         let json = serde_json::to_string(price).unwrap_or_default();
         let since = price.from.as_deref().unwrap_or_default();
-        self.connection.lock().execute(
+        let connection = self.connection.lock();
+        connection.execute(
             "INSERT OR REPLACE INTO own_prices VALUES (?1, ?2, ?3, ?4)",
             params![price.provider, price.model, since, json],
         )?;
-        Ok(())
+        Ok(next_generation(&connection)?)
     }
 
     /// Removes the user's prices of a model. Blocks.
     pub fn remove_price(&self, provider: &str, model: &str) -> Result<(), UsageError> {
-        let removed = self
-            .connection
-            .lock()
+        let connection = self.connection.lock();
+        let removed = connection
             .execute("DELETE FROM own_prices WHERE provider = ?1 AND model = ?2", params![provider, model])?;
         if removed == 0 {
             let (provider, model) = (provider.to_owned(), model.to_owned());
             return Err(UsageError::NoOwnPrice { provider, model });
         }
-        Ok(())
+        Ok(next_generation(&connection)?)
     }
 
-    /// Returns what agents reported about their limits, the newest of each. Blocks.
+    /// Returns the limits that agents reported, the newest report of each. Blocks.
     pub fn limits(&self) -> Result<Vec<(Provider, UsageLimit)>, UsageError> {
         let connection = self.connection.lock();
         let mut rows = connection.prepare("SELECT agent, value FROM limits ORDER BY agent, name")?;
@@ -207,16 +217,9 @@ impl UsageStore {
         Ok(limits)
     }
 
-    /// Forgets everything except the user's prices. Blocks.
-    pub fn clear(&self) -> Result<(), UsageError> {
-        let mut connection = self.connection.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        transaction.execute_batch(
-            "DELETE FROM copies; DELETE FROM slots; DELETE FROM limits; DELETE FROM logs; DELETE FROM names;",
-        )?;
-        transaction.commit()?;
-        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
-        Ok(())
+    /// Stores what an agent reported about a limit, unless something newer is known. Blocks.
+    pub fn set_limit(&self, agent: Provider, limit: &UsageLimit) -> Result<(), UsageError> {
+        Ok(write_limits(&self.connection.lock(), agent, std::slice::from_ref(limit))?)
     }
 }
 
@@ -227,4 +230,31 @@ pub(super) fn fact(connection: &Connection, name: &str) -> rusqlite::Result<Opti
 
 pub(super) fn set_fact(connection: &Connection, name: &str, value: i64) -> rusqlite::Result<()> {
     connection.execute("INSERT OR REPLACE INTO facts VALUES (?1, ?2)", params![name, value]).map(drop)
+}
+
+pub(super) fn write_limits(
+    connection: &Connection,
+    agent: Provider,
+    limits: &[UsageLimit],
+) -> rusqlite::Result<()> {
+    let mut write = connection.prepare_cached(
+        "INSERT INTO limits VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE
+         SET seen_at = excluded.seen_at, value = excluded.value WHERE excluded.seen_at >= seen_at",
+    )?;
+    for limit in limits {
+        let value = serde_json::to_string(limit).unwrap_or_default();
+        write.execute(params![agent.as_str(), limit.name, limit.seen_at, value])?;
+    }
+    Ok(())
+}
+
+/// The fact that counts changes after which ids and prices that were read before are no longer valid.
+const GENERATION: &str = "generation";
+
+pub(super) fn generation(connection: &Connection) -> rusqlite::Result<i64> {
+    Ok(fact(connection, GENERATION)?.unwrap_or(0))
+}
+
+pub(super) fn next_generation(connection: &Connection) -> rusqlite::Result<()> {
+    set_fact(connection, GENERATION, generation(connection)? + 1)
 }

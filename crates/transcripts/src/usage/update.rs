@@ -1,41 +1,34 @@
-//! Reads what is new in the logs, and keeps the sums up to date.
+//! Reads what is new in the logs, and forgets what the user excluded.
 
 use super::{
-    owner::{Copy, owner},
-    store::{UsageError, UsageStore, fact, set_fact},
+    change::{Change, Sums, Tables, copy, read_logs},
+    owner::owner,
+    store::{READER, UsageError, UsageStore, fact, generation, next_generation, set_fact, write_limits},
 };
 use crate::{
-    history::{
-        FileStamp, History, Provider, ReadUpTo, ReadUsage, RequestUsage, UsageFlags, UsageLimit, UsageLog,
-        UsagePlace,
-    },
+    history::{FileStamp, History, Provider, ReadUpTo, ReadUsage, UsageExclusion, UsageLog},
     limits,
 };
-use openagents_core::{
-    budget::Budget,
-    parallel,
-    usage::{ModelPrices, Picodollars, PriceTable, RequestToPrice, Tokens},
-};
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+use openagents_core::{budget::Budget, parallel};
+use parking_lot::Mutex;
+use rusqlite::{Connection, Row, TransactionBehavior};
 use std::{
-    collections::{BTreeMap, HashMap},
-    path::PathBuf,
+    collections::HashMap,
+    path::{Path, PathBuf},
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The version of the readers: logs that another version read are read again.
-const READER: i64 = 1;
-
-/// Number of logs that are read before their counts are written.
+/// Number and bytes of logs that are read before their counts are written.
 const BATCH: usize = 32;
-
-/// A quarter of an hour in milliseconds: the days of every time zone begin with one.
-pub(super) const QUARTER: i64 = 15 * 60 * 1000;
+const BATCH_BYTES: u64 = 256 << 20;
 
 /// The fact with a hash of the prices by which the sums were made.
 const PRICES: &str = "prices";
 
-/// How far reading is.
+/// The fact that deleted rows may still be readable in the file.
+const UNSCRUBBED: &str = "unscrubbed";
+
+/// Progress of reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UsageProgress {
     /// Bytes of the logs that were to be read, and of those that were.
@@ -47,10 +40,15 @@ pub struct UsageProgress {
 
 /// A log as it was read.
 struct Known {
-    id: i64,
     stamp: FileStamp,
     reader: i64,
     up_to: Option<ReadUpTo>,
+}
+
+enum Outcome {
+    /// The user excluded it.
+    Excluded,
+    Read(ReadUsage),
 }
 
 impl UsageStore {
@@ -61,63 +59,77 @@ impl UsageStore {
         budget: &Budget,
         step: &mut dyn FnMut(UsageProgress) -> bool,
     ) -> Result<UsageProgress, UsageError> {
-        let mut tables = Tables::new(self)?;
-        self.apply_prices(&mut tables)?;
+        let mut tables = self.current_tables()?;
         let mut logs = history.usage_logs(budget);
         let mut known = self.known_logs()?;
+        let found = logs.len();
+        // A path that is not UTF-8 cannot be stored: that log is not counted.
+        logs.retain(|log| log.path().to_str().is_some());
+        let mut progress = UsageProgress { unread: found - logs.len(), ..UsageProgress::default() };
+        if budget.spent() {
+            // There may be more logs.
+            progress.unread += 1;
+        }
         logs.retain(|log| {
-            let known = log.path().to_str().and_then(|path| known.get(path));
+            let known = known_log(&known, log);
             known.is_none_or(|known| known.stamp != log.stamp() || known.reader != READER)
         });
         logs.sort_by_key(|log| std::cmp::Reverse(log.stamp().mtime_ns));
-        let mut progress = UsageProgress {
-            bytes: logs.iter().map(|log| log.stamp().size).sum(),
-            ..UsageProgress::default()
-        };
-        for part in logs.chunks(BATCH) {
-            let read = |(): &mut (), at: usize| {
-                let log = &part[at];
-                let since = log.path().to_str().and_then(|path| known.get(path));
-                let since =
-                    since.filter(|known| known.reader == READER).and_then(|known| known.up_to.as_ref());
-                log.read(since, budget).ok()
-            };
-            let read = parallel::map(part.len(), limits::THREADS, || !budget.spent(), || (), read);
+        progress.bytes = logs.iter().map(|log| log.stamp().size).sum();
+        let mut left = logs.as_slice();
+        while !left.is_empty() && !budget.spent() {
+            let (part, rest) = left.split_at(batch(left));
+            left = rest;
+            let exclusion = Mutex::new(history.usage_exclusion());
+            let read =
+                |(): &mut (), at: usize| read(&part[at], known_log(&known, &part[at]), &exclusion, budget);
+            let outcomes = parallel::map(part.len(), limits::THREADS, || !budget.spent(), || (), read);
+            let mut exclusion = exclusion.into_inner();
             let mut batch = Vec::new();
-            for (log, read) in part.iter().zip(read) {
-                match read {
-                    Some(read) => {
+            for (log, outcome) in part.iter().zip(outcomes) {
+                progress.read_bytes += log.stamp().size;
+                match outcome {
+                    Some(Outcome::Read(mut read)) => {
                         progress.unread += usize::from(read.stopped);
-                        let folder =
-                            read.found.requests.iter().find_map(|request| request.workspace.as_deref());
-                        if !history.excludes_usage(log, folder.map(PathBuf::from).as_deref()) {
-                            batch.push((log, read));
-                        }
+                        read.found.requests.retain(|request| {
+                            let folder = request.workspace.as_deref();
+                            folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
+                        });
+                        batch.push((log, read));
                     }
+                    Some(Outcome::Excluded) => {}
                     None => progress.unread += 1,
                 }
-                progress.read_bytes += log.stamp().size;
             }
             self.write(&batch, &mut known, &mut tables)?;
-            if !step(progress) || budget.spent() {
+            if !step(progress) {
                 break;
             }
         }
+        progress.unread += left.len();
+        // The user may have excluded something in the meantime.
+        self.forget_excluded(history)?;
         Ok(progress)
+    }
+
+    /// Returns tables that are valid now, with sums by the current prices.
+    fn current_tables(&self) -> Result<Tables, UsageError> {
+        let mut tables = Tables::new(self)?;
+        self.apply_prices(&mut tables)?;
+        Ok(tables)
     }
 
     fn known_logs(&self) -> rusqlite::Result<HashMap<String, Known>> {
         let connection = self.connection.lock();
-        let mut rows = connection.prepare(
-            "SELECT path, id, size, mtime_ns, reader, read_bytes, read_tail, read_state FROM logs",
-        )?;
+        let mut rows = connection
+            .prepare("SELECT path, size, mtime_ns, reader, read_bytes, read_tail, read_state FROM logs")?;
         let known = |row: &Row<'_>| {
-            let up_to = match (row.get(5)?, row.get(6)?, row.get(7)?) {
+            let up_to = match (row.get(4)?, row.get(5)?, row.get(6)?) {
                 (Some(bytes), Some(tail), Some(state)) => Some(ReadUpTo { bytes, tail, state }),
                 _ => None,
             };
-            let stamp = FileStamp { size: row.get(2)?, mtime_ns: row.get(3)? };
-            Ok((row.get(0)?, Known { id: row.get(1)?, stamp, reader: row.get(4)?, up_to }))
+            let stamp = FileStamp { size: row.get(1)?, mtime_ns: row.get(2)? };
+            Ok((row.get(0)?, Known { stamp, reader: row.get(3)?, up_to }))
         };
         rows.query_map([], known)?.collect()
     }
@@ -127,27 +139,38 @@ impl UsageStore {
         batch: &[(&UsageLog, ReadUsage)],
         known: &mut HashMap<String, Known>,
         tables: &mut Tables,
-    ) -> rusqlite::Result<()> {
+    ) -> Result<(), UsageError> {
         let mut connection = self.connection.lock();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if generation(&transaction)? != tables.generation {
+            drop(transaction);
+            drop(connection);
+            *tables = self.current_tables()?;
+            *known = self.known_logs()?;
+            return self.write(batch, known, tables);
+        }
         let mut change = Change::new(&transaction, tables);
         for (log, read) in batch {
-            // A path that is not UTF-8 has no row: that log is not counted.
             let Some(path) = log.path().to_str() else { continue };
-            let is_known = known.contains_key(path);
-            let row = change.write_log(log, path, read)?;
-            if read.is_whole && is_known {
-                change.remove_log(row.id)?;
+            if !read.is_whole && !known.contains_key(path) {
+                // What came before was forgotten in the meantime.
+                continue;
+            }
+            // A log that was not read to its end is read on the next time.
+            let stamp = if read.stopped { FileStamp { size: 0, mtime_ns: 0 } } else { log.stamp() };
+            let id = change.write_log(log, path, read, stamp)?;
+            if read.is_whole {
+                change.remove_log(id)?;
             }
             for request in &read.found.requests {
-                let copy = change.copy(request, row.id)?;
+                let copy = change.copy(request, id)?;
                 change.add(request.key, copy)?;
             }
-            change.write_limits(log.provider, &read.found.limits)?;
-            known.insert(path.to_owned(), row);
+            write_limits(&transaction, log.provider, &read.found.limits)?;
+            known.insert(path.to_owned(), Known { stamp, reader: READER, up_to: read.up_to.clone() });
         }
         change.apply()?;
-        transaction.commit()
+        Ok(transaction.commit()?)
     }
 
     /// Sums everything again if the prices have changed.
@@ -192,451 +215,135 @@ impl UsageStore {
         transaction.commit()
     }
 
-    fn places(&self) -> rusqlite::Result<Vec<UsagePlace>> {
-        let connection = self.connection.lock();
-        let mut rows = connection.prepare(
-            "SELECT logs.id, agent, path, text FROM logs LEFT JOIN names ON names.id = logs.workspace",
-        )?;
-        let place = |row: &Row<'_>| {
-            let (agent, path, workspace): (String, String, Option<String>) =
-                (row.get(1)?, row.get(2)?, row.get(3)?);
-            let log = row.get(0)?;
-            Ok(Provider::parse(&agent).map(|provider| UsagePlace {
-                log,
-                provider,
-                workspace: workspace.map(PathBuf::from),
-                path: PathBuf::from(path),
-            }))
-        };
-        let places = rows.query_map([], place)?.collect::<rusqlite::Result<Vec<_>>>()?;
-        Ok(places.into_iter().flatten().collect())
+    /// Forgets the requests that the user has excluded. Blocks.
+    pub fn forget_excluded(&self, history: &History) -> Result<(), UsageError> {
+        let mut exclusion = history.usage_exclusion();
+        if !exclusion.is_empty() {
+            let mut connection = self.connection.lock();
+            let mut logs = logs(&connection)?;
+            logs.retain(|log| exclusion.holds(log.agent, log.workspace.as_deref(), &log.path));
+            let mut folders = folders(&connection)?;
+            folders.retain(|(_, folder)| exclusion.holds_folder(Path::new(folder)));
+            if !logs.is_empty() || !folders.is_empty() {
+                drop(connection);
+                let mut tables = self.current_tables()?;
+                connection = self.connection.lock();
+                let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+                let mut change = Change::new(&transaction, &mut tables);
+                for log in &logs {
+                    change.remove_log(log.id)?;
+                }
+                for (folder, _) in &folders {
+                    change.remove_folder(*folder)?;
+                }
+                change.apply()?;
+                for Log { id, agent, session, .. } in &logs {
+                    transaction.execute("DELETE FROM logs WHERE id = ?1", [id])?;
+                    // Limits of one session are named after it.
+                    transaction.execute(
+                        "DELETE FROM limits WHERE agent = ?1 AND name = ?2",
+                        (agent.as_str(), session),
+                    )?;
+                }
+                for agent in history.excluded().agents {
+                    transaction.execute("DELETE FROM limits WHERE agent = ?1", [agent.as_str()])?;
+                }
+                transaction.execute(
+                    "DELETE FROM names WHERE id NOT IN (
+                        SELECT session FROM logs UNION SELECT ifnull(parent, 0) FROM logs
+                        UNION SELECT ifnull(workspace, 0) FROM logs UNION SELECT ifnull(workspace, 0) FROM copies
+                        UNION SELECT ifnull(model, 0) FROM copies
+                        UNION SELECT ifnull(model_provider, 0) FROM copies)",
+                    [],
+                )?;
+                next_generation(&transaction)?;
+                set_fact(&transaction, UNSCRUBBED, 1)?;
+                transaction.commit()?;
+            }
+        }
+        Ok(self.scrub()?)
     }
 
-    /// Forgets the logs that the user has excluded. Blocks.
-    pub fn forget_excluded(&self, history: &History) -> Result<(), UsageError> {
-        let logs = self.places()?;
-        let excluded = history.excluded_logs(&logs);
-        if excluded.is_empty() {
+    /// Overwrites deleted rows, in the write-ahead log too. If another process reads that, the next update tries again.
+    fn scrub(&self) -> rusqlite::Result<()> {
+        let connection = self.connection.lock();
+        if fact(&connection, UNSCRUBBED)?.unwrap_or(0) == 0 {
             return Ok(());
         }
-        let mut tables = Tables::new(self)?;
-        let mut connection = self.connection.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let mut change = Change::new(&transaction, &mut tables);
-        for place in &excluded {
-            change.remove_log(place.log)?;
+        connection.execute_batch("VACUUM")?;
+        let is_busy =
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
+        if !is_busy {
+            set_fact(&connection, UNSCRUBBED, 0)?;
         }
-        change.apply()?;
-        for place in &excluded {
-            transaction.execute("DELETE FROM logs WHERE id = ?1", [place.log])?;
-        }
-        for agent in history.excluded().agents {
-            transaction.execute("DELETE FROM limits WHERE agent = ?1", [agent.as_str()])?;
-        }
-        transaction.execute(
-            "DELETE FROM names WHERE id NOT IN (
-                SELECT session FROM logs UNION SELECT ifnull(parent, 0) FROM logs
-                UNION SELECT ifnull(workspace, 0) FROM logs UNION SELECT ifnull(workspace, 0) FROM copies
-                UNION SELECT ifnull(model, 0) FROM copies UNION SELECT ifnull(model_provider, 0) FROM copies)",
-            [],
-        )?;
-        transaction.commit()?;
-        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")?;
         Ok(())
     }
 }
 
-/// What is needed of every log, and what was looked up.
-struct Tables {
-    prices: PriceTable,
-    logs: HashMap<i64, LogFacts>,
-    names: HashMap<String, i64>,
-    /// By the names of provider and model.
-    models: HashMap<(i64, i64), ModelPrices>,
+fn known_log<'a>(known: &'a HashMap<String, Known>, log: &UsageLog) -> Option<&'a Known> {
+    log.path().to_str().and_then(|path| known.get(path))
 }
 
-#[derive(Debug, Clone)]
-struct LogFacts {
-    agent: String,
-    session: i64,
-    born: i64,
-    path: String,
-}
-
-impl LogFacts {
-    /// Orders copies of the same time.
-    fn rank(&self) -> (i64, &str) {
-        (self.born, &self.path)
-    }
-}
-
-fn read_logs(connection: &Connection) -> rusqlite::Result<HashMap<i64, LogFacts>> {
-    let mut rows = connection.prepare_cached("SELECT id, agent, session, born, path FROM logs")?;
-    let log = |row: &Row<'_>| {
-        let (agent, session, born, path) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
-        Ok((row.get(0)?, LogFacts { agent, session, born, path }))
+/// Returns the number of logs that are read together, one at least.
+fn batch(logs: &[UsageLog]) -> usize {
+    let mut bytes = 0;
+    let fits = |log: &&UsageLog| {
+        bytes += log.stamp().size;
+        bytes <= BATCH_BYTES
     };
-    rows.query_map([], log)?.collect()
+    logs.iter().take(BATCH).take_while(fits).count().max(1)
 }
 
-impl Tables {
-    fn new(store: &UsageStore) -> Result<Self, UsageError> {
-        let prices = store.prices()?;
-        let logs = read_logs(&store.connection.lock())?;
-        Ok(Self { prices, logs, names: HashMap::new(), models: HashMap::new() })
+/// Reads what is new in a log; `None` if it cannot be read.
+fn read(
+    log: &UsageLog,
+    known: Option<&Known>,
+    exclusion: &Mutex<UsageExclusion<'_>>,
+    budget: &Budget,
+) -> Option<Outcome> {
+    let is_checked = known.is_none() && exclusion.lock().has_folders();
+    let workspace = if is_checked { log.workspace(budget) } else { None };
+    if is_checked && exclusion.lock().holds(log.provider, workspace.as_deref(), log.path()) {
+        return Some(Outcome::Excluded);
     }
-
-    fn rank(&self, log: i64) -> Option<(i64, &str)> {
-        self.logs.get(&log).map(LogFacts::rank)
+    let since = known.filter(|known| known.reader == READER).and_then(|known| known.up_to.as_ref());
+    let mut read = log.read(since, budget).ok()?;
+    if read.found.workspace.is_none() && read.is_whole {
+        let workspace = workspace.or_else(|| log.workspace(budget));
+        read.found.workspace = workspace.map(|folder| folder.to_string_lossy().into_owned());
     }
-
-    /// Reads the logs again if another process has added one.
-    fn know(&mut self, connection: &Connection, log: i64) -> rusqlite::Result<()> {
-        if !self.logs.contains_key(&log) {
-            self.logs = read_logs(connection)?;
-        }
-        Ok(())
-    }
-
-    /// Returns the id of a text, which gets one if it has none.
-    fn name(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<i64> {
-        if let Some(id) = self.names.get(text) {
-            return Ok(*id);
-        }
-        let known = connection
-            .prepare_cached("SELECT id FROM names WHERE text = ?1")?
-            .query_row([text], |row| row.get(0))
-            .optional()?;
-        let id = match known {
-            Some(id) => id,
-            None => {
-                connection.prepare_cached("INSERT INTO names (text) VALUES (?1)")?.execute([text])?;
-                connection.last_insert_rowid()
-            }
-        };
-        self.names.insert(text.to_owned(), id);
-        Ok(id)
-    }
-
-    /// Returns the cost of a request; `None` if the price of something is unknown.
-    fn cost(&mut self, connection: &Connection, request: &Copy) -> rusqlite::Result<Option<Picodollars>> {
-        if request.reported.is_some() {
-            return Ok(request.reported);
-        }
-        let (Some(provider), Some(model)) = (request.model_provider, request.model) else { return Ok(None) };
-        if !self.models.contains_key(&(provider, model)) {
-            let text = |id: i64| {
-                connection
-                    .query_row("SELECT text FROM names WHERE id = ?1", [id], |row| row.get::<_, String>(0))
-            };
-            let prices = self.prices.of_model(&text(provider)?, &text(model)?);
-            self.models.insert((provider, model), prices);
-        }
-        let flags = request.flags;
-        let to_price = RequestToPrice {
-            at: request.at,
-            tokens: request.tokens,
-            searches: request.searches,
-            fast: flags.has(UsageFlags::FAST),
-            us: flags.has(UsageFlags::US),
-            is_sum: flags.has(UsageFlags::WHOLE_SESSION),
-        };
-        Ok(self.models.get(&(provider, model)).and_then(|prices| prices.cost(&to_price)))
-    }
+    Some(Outcome::Read(read))
 }
 
-/// Changes of logs and of the requests in them, in one transaction.
-struct Change<'a> {
-    transaction: &'a Transaction<'a>,
-    tables: &'a mut Tables,
-    /// The copies of each request that changes: before, and now.
-    requests: BTreeMap<i64, (Vec<Copy>, Vec<Copy>)>,
-    /// The logs that change, as they were.
-    before: HashMap<i64, LogFacts>,
+/// A log whose requests are counted.
+struct Log {
+    id: i64,
+    agent: Provider,
+    session: String,
+    workspace: Option<PathBuf>,
+    path: PathBuf,
 }
 
-impl<'a> Change<'a> {
-    fn new(transaction: &'a Transaction<'a>, tables: &'a mut Tables) -> Self {
-        Self { transaction, tables, requests: BTreeMap::new(), before: HashMap::new() }
-    }
-
-    fn name(&mut self, text: Option<&str>) -> rusqlite::Result<Option<i64>> {
-        let text = text.filter(|text| !text.is_empty());
-        text.map(|text| self.tables.name(self.transaction, text)).transpose()
-    }
-
-    fn copy(&mut self, request: &RequestUsage, log: i64) -> rusqlite::Result<Copy> {
-        Ok(Copy {
-            log,
-            attempt: request.attempt,
-            at: request.at,
-            model: self.name(request.model.as_deref())?,
-            model_provider: self.name(request.model_provider.as_deref())?,
-            workspace: self.name(request.workspace.as_deref())?,
-            tokens: request.tokens,
-            searches: request.searches,
-            reported: request.reported,
-            flags: request.flags,
-        })
-    }
-
-    /// Writes the row of a log.
-    fn write_log(&mut self, log: &UsageLog, path: &str, read: &ReadUsage) -> rusqlite::Result<Known> {
-        let (found, up_to) = (&read.found, read.up_to.clone());
-        // A log that was not read to its end is read again.
-        let stamp = if read.stopped { FileStamp { size: 0, mtime_ns: 0 } } else { log.stamp() };
-        let session = self.tables.name(self.transaction, found.session.as_deref().unwrap_or(log.id()))?;
-        let parent = self.name(found.parent.as_deref())?;
-        let folder = found.requests.iter().find_map(|request| request.workspace.as_deref());
-        let folder = self.name(folder)?;
-        let agent = log.provider.as_str();
-        let id = self
-            .transaction
-            .prepare_cached(
-                "INSERT INTO logs (agent, path, session, parent, workspace, born, size, mtime_ns, reader, read_bytes,
-                    read_tail, read_state) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-                 ON CONFLICT (path) DO UPDATE SET session = excluded.session, parent = excluded.parent,
-                    workspace = ifnull(excluded.workspace, workspace), born = excluded.born, size = excluded.size,
-                    mtime_ns = excluded.mtime_ns, reader = excluded.reader, read_bytes = excluded.read_bytes,
-                    read_tail = excluded.read_tail, read_state = excluded.read_state
-                 RETURNING id",
-            )?
-            .query_row(
-                params![
-                    agent,
-                    path,
-                    session,
-                    parent,
-                    folder,
-                    found.born,
-                    stamp.size,
-                    stamp.mtime_ns,
-                    READER,
-                    up_to.as_ref().map(|up_to| up_to.bytes),
-                    up_to.as_ref().map(|up_to| up_to.tail),
-                    up_to.as_ref().map(|up_to| &up_to.state),
-                ],
-                |row| row.get(0),
-            )?;
-        let facts = LogFacts { agent: agent.to_owned(), session, born: found.born, path: path.to_owned() };
-        if let Some(before) = self.tables.logs.insert(id, facts) {
-            self.before.entry(id).or_insert(before);
-        }
-        Ok(Known { id, stamp, reader: READER, up_to })
-    }
-
-    fn write_limits(&self, agent: Provider, limits: &[UsageLimit]) -> rusqlite::Result<()> {
-        let mut write = self.transaction.prepare_cached(
-            "INSERT INTO limits VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE
-             SET seen_at = excluded.seen_at, value = excluded.value WHERE excluded.seen_at >= seen_at",
-        )?;
-        for limit in limits {
-            let value = serde_json::to_string(limit).unwrap_or_default();
-            write.execute(params![agent.as_str(), limit.name, limit.seen_at, value])?;
-        }
-        Ok(())
-    }
-
-    /// Returns the copies of a request, to change them.
-    fn copies(&mut self, key: i64) -> rusqlite::Result<&mut Vec<Copy>> {
-        if !self.requests.contains_key(&key) {
-            let mut rows = self.transaction.prepare_cached("SELECT * FROM copies WHERE key = ?1")?;
-            let copies = rows.query_map([key], copy)?.collect::<rusqlite::Result<Vec<_>>>()?;
-            for copy in &copies {
-                self.tables.know(self.transaction, copy.log)?;
-            }
-            self.requests.insert(key, (copies.clone(), copies));
-        }
-        Ok(&mut self.requests.entry(key).or_default().1)
-    }
-
-    fn add(&mut self, key: i64, new: Copy) -> rusqlite::Result<()> {
-        let copies = self.copies(key)?;
-        match copies.iter_mut().find(|copy| (copy.log, copy.attempt) == (new.log, new.attempt)) {
-            Some(known) => known.add(new),
-            None => copies.push(new),
-        }
-        Ok(())
-    }
-
-    fn remove_log(&mut self, log: i64) -> rusqlite::Result<()> {
-        let mut rows = self.transaction.prepare_cached("SELECT key FROM copies WHERE log = ?1")?;
-        let keys = rows.query_map([log], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
-        for key in keys {
-            self.copies(key)?.retain(|copy| copy.log != log);
-        }
-        Ok(())
-    }
-
-    /// Writes the requests and their sums.
-    fn apply(self) -> rusqlite::Result<()> {
-        let Self { transaction, tables, requests, before } = self;
-        let mut sums = Sums::default();
-        let mut delete =
-            transaction.prepare_cached("DELETE FROM copies WHERE key = ?1 AND log = ?2 AND attempt = ?3")?;
-        let mut insert = transaction.prepare_cached(
-            "INSERT OR REPLACE INTO copies VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
-        )?;
-        for (key, (old, new)) in requests {
-            let facts = |log: i64| before.get(&log).or_else(|| tables.logs.get(&log));
-            if let Some(request) = owner(&old, |log| facts(log).map(LogFacts::rank)) {
-                let facts = facts(request.log).cloned();
-                let cost = tables.cost(transaction, &request)?;
-                sums.add(facts.as_ref(), &request, cost, -1);
-            }
-            if let Some(request) = owner(&new, |log| tables.rank(log)) {
-                let cost = tables.cost(transaction, &request)?;
-                sums.add(tables.logs.get(&request.log), &request, cost, 1);
-            }
-            let is_same = |a: &Copy, b: &Copy| (a.log, a.attempt) == (b.log, b.attempt);
-            for gone in old.iter().filter(|old| !new.iter().any(|new| is_same(old, new))) {
-                delete.execute(params![key, gone.log, gone.attempt])?;
-            }
-            for copy in new.iter().filter(|new| !old.contains(new)) {
-                let tokens = copy.tokens;
-                insert.execute(params![
-                    key,
-                    copy.log,
-                    copy.attempt,
-                    copy.at,
-                    copy.model,
-                    copy.model_provider,
-                    copy.workspace,
-                    copy.flags.0,
-                    stored(tokens.input),
-                    stored(tokens.cache_read),
-                    stored(tokens.cache_write),
-                    stored(tokens.cache_write_1h),
-                    stored(tokens.output),
-                    stored(tokens.reasoning),
-                    stored(copy.searches),
-                    copy.reported.map(|cost| cost.0),
-                ])?;
-            }
-        }
-        sums.write(transaction)
-    }
+fn logs(connection: &Connection) -> rusqlite::Result<Vec<Log>> {
+    let mut rows = connection.prepare(
+        "SELECT logs.id, agent, path, sessions.text, folders.text FROM logs
+         LEFT JOIN names AS sessions ON sessions.id = logs.session
+         LEFT JOIN names AS folders ON folders.id = logs.workspace",
+    )?;
+    let log = |row: &Row<'_>| {
+        let (id, agent, path): (_, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let session = row.get::<_, Option<String>>(3)?.unwrap_or_default();
+        let workspace = row.get::<_, Option<String>>(4)?.map(PathBuf::from);
+        let path = PathBuf::from(path);
+        Ok(Provider::parse(&agent).map(|agent| Log { id, agent, session, workspace, path }))
+    };
+    let logs = rows.query_map([], log)?.collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(logs.into_iter().flatten().collect())
 }
 
-/// Reads a row of the copies.
-fn copy(row: &Row<'_>) -> rusqlite::Result<Copy> {
-    Ok(Copy {
-        log: row.get(1)?,
-        attempt: row.get(2)?,
-        at: row.get(3)?,
-        model: row.get(4)?,
-        model_provider: row.get(5)?,
-        workspace: row.get(6)?,
-        flags: UsageFlags(row.get(7)?),
-        tokens: Tokens {
-            input: row.get(8)?,
-            cache_read: row.get(9)?,
-            cache_write: row.get(10)?,
-            cache_write_1h: row.get(11)?,
-            output: row.get(12)?,
-            reasoning: row.get(13)?,
-        },
-        searches: row.get(14)?,
-        reported: row.get::<_, Option<i64>>(15)?.map(Picodollars),
-    })
-}
-
-/// The largest count of one request that is kept: foreign logs may hold any number, and sums must not overflow.
-const MOST: u64 = 1 << 40;
-
-fn stored(count: u64) -> i64 {
-    count.min(MOST) as i64
-}
-
-/// The place of a sum: a quarter of an hour, an agent, and the ids of session, model, provider and workspace.
-type Slot = (i64, String, [i64; 4]);
-
-/// Changes of sums.
-#[derive(Default)]
-struct Sums(BTreeMap<Slot, [i64; 12]>);
-
-impl Sums {
-    /// Adds a request, or takes it away if `sign` is -1.
-    fn add(&mut self, log: Option<&LogFacts>, request: &Copy, cost: Option<Picodollars>, sign: i64) {
-        let Some(log) = log else { return };
-        let tokens = request.tokens;
-        let names = [Some(log.session), request.model, request.model_provider, request.workspace];
-        let slot =
-            (request.at.div_euclid(QUARTER), log.agent.clone(), names.map(|id| id.unwrap_or_default()));
-        let unpriced = if cost.is_none() { tokens.total() } else { 0 };
-        let counts = [
-            1,
-            stored(tokens.input),
-            stored(tokens.cache_read),
-            stored(tokens.cache_write),
-            stored(tokens.cache_write_1h),
-            stored(tokens.output),
-            stored(tokens.reasoning),
-            i64::from(request.flags.has(UsageFlags::AT_LEAST)),
-            i64::from(request.flags.has(UsageFlags::WHOLE_SESSION)),
-            stored(unpriced),
-            cost.unwrap_or_default().0,
-            request.reported.unwrap_or_default().0,
-        ];
-        for (sum, count) in self.0.entry(slot).or_default().iter_mut().zip(counts) {
-            *sum = sum.saturating_add(sign * count);
-        }
-    }
-
-    fn write(self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        let mut write = transaction.prepare_cached(
-            "INSERT INTO slots VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
-             ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, input = input + excluded.input,
-                cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
-                cache_write_1h = cache_write_1h + excluded.cache_write_1h, output = output + excluded.output,
-                reasoning = reasoning + excluded.reasoning, at_least = at_least + excluded.at_least,
-                whole_sessions = whole_sessions + excluded.whole_sessions, unpriced = unpriced + excluded.unpriced,
-                cost = cost + excluded.cost, reported = reported + excluded.reported",
-        )?;
-        let mut shrunk = false;
-        for ((quarter, agent, [session, model, model_provider, workspace]), counts) in self.0 {
-            if counts == [0; 12] {
-                continue;
-            }
-            shrunk |= counts[0] < 0;
-            let [
-                requests,
-                input,
-                read,
-                written,
-                written_1h,
-                output,
-                reasoning,
-                at_least,
-                whole,
-                unpriced,
-                cost,
-                reported,
-            ] = counts;
-            write.execute(params![
-                quarter,
-                agent,
-                session,
-                model,
-                model_provider,
-                workspace,
-                requests,
-                input,
-                read,
-                written,
-                written_1h,
-                output,
-                reasoning,
-                at_least,
-                whole,
-                unpriced,
-                cost,
-                reported
-            ])?;
-        }
-        if shrunk {
-            transaction.execute("DELETE FROM slots WHERE requests = 0", [])?;
-        }
-        Ok(())
-    }
+/// Returns the folders in which requests were made, with their ids.
+fn folders(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+    let mut rows = connection
+        .prepare("SELECT id, text FROM names WHERE id IN (SELECT DISTINCT workspace FROM slots)")?;
+    rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }

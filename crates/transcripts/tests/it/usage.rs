@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
-use openagents_core::{CancellationToken, budget::Budget, usage::PriceTable};
+use openagents_core::{
+    CancellationToken,
+    budget::Budget,
+    usage::{ModelPrice, PriceTable, Rates},
+};
 use openagents_transcripts::{
     history::{ExcludedSessions, History, HistoryRoots, MemoryListingCache, Provider},
     usage::{By, ReportQuery, Sum, UsageStore},
@@ -258,7 +262,6 @@ fn counts_outlive_their_logs_and_end_with_an_exclusion() {
         copy(&home, here.path());
         let store = UsageStore::open(data.path()).unwrap();
         update(&store, here.path());
-        let total = |store: &UsageStore| store.report(&ReportQuery::default()).unwrap().total;
         let before = total(&store);
         assert!(before.requests > 0);
         fs::remove_dir_all(here.path().join(".claude/projects")).unwrap();
@@ -276,6 +279,143 @@ fn counts_outlive_their_logs_and_end_with_an_exclusion() {
         let bytes = fs::read(UsageStore::path(data.path())).unwrap();
         assert_eq!(memchr::memmem::find(&bytes, b"/w/app"), None, "a trace of an excluded folder");
     }
+}
+
+fn write(path: &Path, lines: &[Value]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let text: Vec<_> = lines.iter().map(Value::to_string).collect();
+    fs::write(path, format!("{}\n", text.join("\n"))).unwrap();
+}
+
+fn total(store: &UsageStore) -> Sum {
+    store.report(&ReportQuery::default()).unwrap().total
+}
+
+/// Regression: reading that stopped in the middle of a line lost its request for good.
+#[test]
+fn log_read_in_parts_is_counted_whole() {
+    let here = tempfile::tempdir().unwrap();
+    let answer = |at: usize| {
+        json!({"type": "assistant", "uuid": format!("u{at}"), "timestamp": "2026-06-01T08:00:00Z", "cwd": "/w",
+            "message": {"id": format!("msg_{at:020}"), "model": "m", "stop_reason": "end_turn",
+                "content": "x".repeat(3000), "usage": {"input_tokens": 1}}})
+    };
+    let lines: Vec<_> = (0..3000).map(answer).collect();
+    write(&here.path().join(".claude/projects/-w/d83e7533-1ad4-5034-abba-5c9dfbb9c308.jsonl"), &lines);
+    let history = history(here.path());
+    let log = &history.usage_logs(&budget())[0];
+    let (mut up_to, mut keys, mut parts) = (None, std::collections::BTreeSet::new(), 0);
+    for time in (1..2000).cycle() {
+        let part = Budget::within(Duration::from_micros(time), &CancellationToken::new());
+        let read = log.read(up_to.as_ref(), &part).unwrap();
+        keys.extend(read.found.requests.iter().map(|request| request.key));
+        up_to = read.up_to;
+        parts += 1;
+        if !read.stopped {
+            break;
+        }
+    }
+    assert_eq!(keys.len(), lines.len(), "in {parts} parts");
+}
+
+/// Regression: while any folder was excluded, a log whose new part named none counted as excluded, and lost its counts.
+#[test]
+fn exclusion_of_another_folder_changes_nothing() {
+    for name in ["amp-ledger", "codex-fork", "claude-subagents", "pi-fork"] {
+        let home = cases().join(name).join("home");
+        let here = tempfile::tempdir().unwrap();
+        copy(&home, here.path());
+        let store = store();
+        update(&store, here.path());
+        let before = total(&store);
+        let history = history(here.path());
+        history.exclude(ExcludedSessions {
+            workspaces: vec!["/elsewhere".into()],
+            ..ExcludedSessions::default()
+        });
+        store.forget_excluded(&history).unwrap();
+        store.update(&history, &budget(), &mut |_| true).unwrap();
+        assert_eq!(total(&store), before, "{name}");
+        let fresh = self::store();
+        fresh.update(&history, &budget(), &mut |_| true).unwrap();
+        assert_eq!(total(&fresh), before, "{name}, read with the exclusion");
+    }
+}
+
+/// A session may move to another folder.
+#[test]
+fn requests_in_an_excluded_folder_are_not_counted() {
+    let here = tempfile::tempdir().unwrap();
+    let id = "1bdc5e1a-0bb1-58a7-81d2-f4615a6c32aa";
+    let at = |kind: &str, payload: Value| json!({"timestamp": "2026-06-01T08:00:00Z", "type": kind, "payload": payload});
+    let count = |total: u64, last: u64| {
+        let counts = |tokens: u64| json!({"input_tokens": tokens, "total_tokens": tokens});
+        let info = json!({"total_token_usage": counts(total), "last_token_usage": counts(last)});
+        at("event_msg", json!({"type": "token_count", "info": info}))
+    };
+    let lines = [
+        at("session_meta", json!({"id": id, "cwd": "/open"})),
+        at("turn_context", json!({"cwd": "/open", "turn_id": "t1"})),
+        count(10, 10),
+        at("turn_context", json!({"cwd": "/secret", "turn_id": "t2"})),
+        count(110, 100),
+    ];
+    write(
+        &here.path().join(format!(".codex/sessions/2026/06/01/rollout-2026-06-01T08-00-00-{id}.jsonl")),
+        &lines,
+    );
+    let history = history(here.path());
+    let excluded = ExcludedSessions { workspaces: vec!["/secret".into()], ..ExcludedSessions::default() };
+    let (before, after) = (store(), store());
+    before.update(&history, &budget(), &mut |_| true).unwrap();
+    assert_eq!(total(&before).tokens.input, 110);
+    history.exclude(excluded);
+    before.forget_excluded(&history).unwrap();
+    after.update(&history, &budget(), &mut |_| true).unwrap();
+    assert_eq!(total(&before).tokens.input, 10);
+    for store in [before, after] {
+        let folders =
+            store.report(&ReportQuery { by: By::Workspace, ..ReportQuery::default() }).unwrap().rows;
+        assert!(folders.iter().all(|row| row.name == "/open"), "{folders:?}");
+    }
+}
+
+#[test]
+fn sums_follow_prices_and_survive_absurd_costs() {
+    let here = tempfile::tempdir().unwrap();
+    let answer = |at: usize, cost: f64| {
+        json!({"type": "message", "id": at.to_string(), "timestamp": "2026-06-01T08:00:00Z",
+            "message": {"role": "assistant", "model": "m", "provider": "p",
+                "usage": {"input": 1000, "output": 9_000_000_000_000_000_000_u64, "cost": {"total": cost}}}})
+    };
+    let log = here.path().join(".pi/agent/sessions/--w--/2026_a.jsonl");
+    write(&log, &(0..20).map(|at| answer(at, 5_000_000.0)).collect::<Vec<_>>());
+    let store = store();
+    update(&store, here.path());
+    assert_eq!(total(&store).requests, 20);
+    assert_eq!(total(&store).cost.0, i64::MAX);
+
+    write(
+        &log,
+        &[json!({"type": "message", "id": "a", "timestamp": "2026-06-01T08:00:00Z",
+        "message": {"model": "m", "provider": "p", "usage": {"input": 1_000_000}}})],
+    );
+    update(&store, here.path());
+    assert_eq!((total(&store).unpriced, total(&store).cost.to_string().as_str()), (1_000_000, "0"));
+    let price = |input: &str| ModelPrice {
+        provider: "p".to_owned(),
+        model: "m".to_owned(),
+        rates: Rates { input: Some(input.to_owned()), ..Rates::default() },
+        ..ModelPrice::default()
+    };
+    for (input, cost) in [("3", "3"), ("4.5", "4.5")] {
+        store.set_price(&price(input)).unwrap();
+        update(&store, here.path());
+        assert_eq!((total(&store).unpriced, total(&store).cost.to_string().as_str()), (0, cost));
+    }
+    store.remove_price("p", "m").unwrap();
+    update(&store, here.path());
+    assert_eq!(total(&store).unpriced, 1_000_000);
 }
 
 #[test]

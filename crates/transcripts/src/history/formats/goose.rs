@@ -155,7 +155,12 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     let database = &root.join("sessions/sessions.db");
     let found = FOUND.get_or_read(database, budget, |connection| {
         let Some(columns) = Columns::with(connection, "sessions", &["id"])? else { return Ok(vec![]) };
-        let mut stamps = SessionStamps::new(connection, &["messages"], "created_timestamp", "content_json")?;
+        let mut stamps = SessionStamps::new(
+            connection,
+            &["messages", "usage_ledger"],
+            "created_timestamp",
+            "content_json",
+        )?;
         let list = columns.list(&["id", "session_type", "created_at", "updated_at"]);
         let mut rows = connection.prepare(&format!("SELECT {list} FROM sessions"))?;
         let mut rows = rows.query([])?;

@@ -50,6 +50,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             single_lines: Some(|| Box::new(claude::ClaudeDecoder::of_single_lines())),
             tree: |_| Some(claude::TREE),
             own_summary: Some(|file, _, budget| claude::summarise(file, budget)),
+            every_log: Some(claude::every_log),
             usage: Some(Lines(usage::claude)),
             ..FormatSpec::new(Provider::ClaudeCode, claude::discover, |files, _, budget| {
                 Box::new(claude::ClaudeDecoder::new(files.newest, budget))

@@ -8,15 +8,12 @@ use crate::{
             chats::workspace,
             qwen::{is_gemini_file, parent_of},
         },
-        log::{lines, log_file::LogFile},
+        log::log_file::LogFile,
     },
     limits,
 };
 use openagents_core::{budget::Budget, file, usage::Tokens};
-use std::{
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
 pub(crate) fn gemini(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     chats(log, "gemini", Some("google"))
@@ -46,9 +43,7 @@ fn tokens(usage: &Fields<'_>, [input, output, cached, thoughts, tool, total]: [&
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    lines::open(path)?.take(limits::DOCUMENT).read_to_end(&mut bytes)?;
-    Ok(file::text(&bytes).into_owned())
+    Ok(file::text(&file::read_document(path, limits::DOCUMENT)?).into_owned())
 }
 
 fn chats(log: &LogFile, agent: &str, model_provider: Option<&str>) -> io::Result<FoundUsage> {
@@ -62,7 +57,8 @@ fn chats(log: &LogFile, agent: &str, model_provider: Option<&str>) -> io::Result
         let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         let session = records.iter().find_map(|record| record.name("sessionId")).unwrap_or(stem);
         let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
-        found.parent = folder.filter(|name| name != "chats");
+        // Those of a sub-agent are in a folder named after the session that started it.
+        let starter = folder.filter(|name| name != "chats");
         let workspace = workspace(path).map(|path| path.to_string_lossy().into_owned());
         for record in records {
             let replaced = record.object("$set").map(|set| set.objects("messages")).unwrap_or_default();
@@ -86,7 +82,7 @@ fn chats(log: &LogFile, agent: &str, model_provider: Option<&str>) -> io::Result
                 });
             }
         }
-        found.session = Some(session);
+        found.session = starter.or(Some(session));
     }
     Ok(found)
 }
@@ -110,7 +106,10 @@ fn telemetry(log: &LogFile) -> io::Result<FoundUsage> {
         "totalTokenCount",
     ];
     let (mut found, mut of_messages) = (FoundUsage::default(), FoundUsage::default());
-    found.parent = parent_of(&log.path).map(str::to_owned);
+    if parent_of(&log.path).is_some() {
+        // The log of the session that started a sub-agent has its requests.
+        return Ok(found);
+    }
     let mut has_telemetry = false;
     for path in log.files().oldest_first() {
         let text = read(path)?;

@@ -3,12 +3,15 @@
 use super::fields::Fields;
 use crate::history::requests::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, key};
 use memchr::memmem;
-use openagents_core::usage::Tokens;
+use openagents_core::{text::prefix, usage::Tokens};
 use serde::{Deserialize, Serialize};
 use std::{collections::VecDeque, path::Path};
 
 /// Number of messages with ids of a gateway that are remembered: their lines follow each other closely.
 const OPEN: usize = 64;
+
+/// Maximum bytes of an agent's words about a limit.
+const SAID: usize = 200;
 
 /// The shortest id that Anthropic's API gives a message.
 const MESSAGE_ID: usize = 20;
@@ -104,7 +107,9 @@ impl LineReader for ClaudeReader {
 
     fn finish(&self, found: &mut FoundUsage) {
         found.born = self.born.unwrap_or(0);
-        found.parent.clone_from(&self.parent);
+        // The requests of a sub-agent belong to the session that started it.
+        found.session.clone_from(&self.parent);
+        found.workspace.clone_from(&self.cwd);
     }
 }
 
@@ -141,5 +146,5 @@ fn limit(line: &Fields<'_>, message: &Fields<'_>, at: i64) -> Option<UsageLimit>
     }
     let is_limit = line.text("error").as_deref() == Some("rate_limit")
         || is_error && line.count("apiErrorStatus") == 429;
-    is_limit.then_some(UsageLimit { said: Some(text), ..reached })
+    is_limit.then_some(UsageLimit { said: Some(prefix(&text, SAID).to_owned()), ..reached })
 }

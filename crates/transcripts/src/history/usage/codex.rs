@@ -35,6 +35,8 @@ fn counts(usage: &Fields<'_>) -> Counts {
 struct CodexReader {
     born: Option<i64>,
     cwd: Option<String>,
+    /// The directory in which the session began.
+    workspace: Option<String>,
     model: Option<String>,
     model_provider: Option<String>,
     parent: Option<String>,
@@ -92,6 +94,7 @@ impl LineReader for CodexReader {
     fn finish(&self, found: &mut FoundUsage) {
         found.born = self.born.unwrap_or(0);
         found.parent.clone_from(&self.parent);
+        found.workspace.clone_from(&self.workspace);
     }
 }
 
@@ -100,6 +103,7 @@ impl CodexReader {
         self.head = head.name("id").unwrap_or_else(|| std::mem::take(&mut self.head));
         if !std::mem::replace(&mut self.has_head, true) {
             self.cwd = head.text("cwd");
+            self.workspace.clone_from(&self.cwd);
             self.model_provider = head.name("model_provider").or(self.model_provider.take());
             self.parent = parent(head);
         }
@@ -159,7 +163,7 @@ impl CodexReader {
     }
 }
 
-/// Returns the thread that started this one. A fork is a session of its own.
+/// Returns the thread that started this one. A fork is a separate session.
 fn parent(head: &Fields<'_>) -> Option<String> {
     let source = head.object("source").filter(|source| source.get("subagent").is_some());
     let started = ["subagent", "guardian_review"];

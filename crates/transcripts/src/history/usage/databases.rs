@@ -47,9 +47,14 @@ pub(crate) fn opencode(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage>
         if parts.is_empty() {
             parts.push(tokens);
         }
-        let sum = |name| parts.iter().map(|part| part.count(name)).sum::<u64>();
-        let cache =
-            |name| parts.iter().filter_map(|part| part.object("cache")).map(|it| it.count(name)).sum::<u64>();
+        let sum = |name| parts.iter().map(|part| part.count(name)).fold(0, u64::saturating_add);
+        let cache = |name| {
+            parts
+                .iter()
+                .filter_map(|part| part.object("cache"))
+                .map(|it| it.count(name))
+                .fold(0, u64::saturating_add)
+        };
         let counts = [sum("input"), cache("read"), cache("write"), sum("output"), sum("reasoning")];
         let model = message.object("model").unwrap_or_default();
         let name = message.name("modelID").or_else(|| model.name("modelID")).or_else(|| model.name("id"));
@@ -270,5 +275,5 @@ fn reported(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Picodollars>> {
 
 /// Converts a time in seconds or milliseconds.
 fn milliseconds(time: i64) -> i64 {
-    if time.abs() < 10_000_000_000 { time * 1000 } else { time }
+    if time.unsigned_abs() < 10_000_000_000 { time * 1000 } else { time }
 }

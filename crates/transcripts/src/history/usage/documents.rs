@@ -20,6 +20,14 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(file::text(&file::read_document(path, limits::DOCUMENT)?).into_owned())
 }
 
+/// Reads a file that a session may not have.
+fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => text.map(Some),
+    }
+}
+
 /// Returns the objects of a list, with their places in it.
 fn listed(json: &str) -> impl Iterator<Item = (usize, Fields<'_>)> {
     let items = serde_json::from_str::<Vec<&RawValue>>(json).unwrap_or_default();
@@ -100,7 +108,7 @@ fn cline_provider(name: &str) -> Option<&'static str> {
 pub(crate) fn cline(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
     let shown = log.path.with_file_name(SHOWN);
-    if let Ok(text) = read(&shown) {
+    if let Some(text) = read_if_there(&shown)? {
         let (mut model, mut provider) = (None, None);
         for (at, message) in listed(&text) {
             let info = message.object("modelInfo").unwrap_or_default();
@@ -159,7 +167,8 @@ pub(crate) fn cline(log: &LogFile, _: &Budget) -> io::Result<FoundUsage> {
 /// A file next to the log has the sum of the session.
 pub(crate) fn droid(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
-    let Ok(text) = read(&log.path.with_extension("settings.json")) else { return Ok(found) };
+    let settings = read_if_there(&log.path.with_extension("settings.json"))?;
+    let Some(text) = settings else { return Ok(found) };
     let Some(settings) = Fields::parse(&text) else { return Ok(found) };
     let Some(usage) = settings.object("tokenUsage") else { return Ok(found) };
     let (mut last, mut workspace) = (0, None);

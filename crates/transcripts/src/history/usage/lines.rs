@@ -10,7 +10,10 @@ use crate::{
     limits,
 };
 use memchr::memmem;
-use openagents_core::{budget::Budget, usage::Tokens};
+use openagents_core::{
+    budget::Budget,
+    usage::{Picodollars, Tokens},
+};
 use serde::{Deserialize, Serialize};
 use std::{io, path::Path};
 
@@ -79,6 +82,7 @@ impl LineReader for PiReader {
     fn finish(&self, found: &mut FoundUsage) {
         found.born = self.born.unwrap_or(0);
         found.session.clone_from(&self.session);
+        found.workspace.clone_from(&self.cwd);
     }
 }
 
@@ -87,7 +91,8 @@ impl LineReader for PiReader {
 pub(crate) fn copilot(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> {
     let mut found = FoundUsage::default();
     let mut lines = Lines::new(lines::open(&log.path)?, limits::SUMMARY_LINE, u64::MAX);
-    let (mut cwd, mut running, mut premium, mut number) = (None, Vec::new(), 0.0_f64, 0_usize);
+    let (mut cwd, mut running, mut number) = (None, Vec::new(), 0_usize);
+    let mut premium = Picodollars::default();
     while let Some(line) = lines.next(budget)? {
         let Some(line) = Fields::of_line(line.bytes) else { continue };
         let place = number.to_string();
@@ -119,7 +124,9 @@ pub(crate) fn copilot(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> 
                     running.clear();
                     let (read, write) = (usage.count("cacheReadTokens"), usage.count("cacheWriteTokens"));
                     let input = usage.count("inputTokens");
-                    premium += metrics.object("requests").and_then(|it| it.number("cost")).unwrap_or(0.0);
+                    // A number of requests, added up as exactly as money.
+                    premium +=
+                        metrics.object("requests").and_then(|it| it.cost("cost", 0)).unwrap_or_default();
                     found.add(RequestUsage {
                         key: key(&["copilot", &log.id, &place, model]),
                         model: Some(model.to_owned()),
@@ -142,7 +149,7 @@ pub(crate) fn copilot(log: &LogFile, budget: &Budget) -> io::Result<FoundUsage> 
         }
     }
     running.into_iter().for_each(|request| found.add(request));
-    if premium > 0.0 {
+    if premium.0 > 0 {
         let premium_requests = Some(premium.to_string());
         found.limits.push(UsageLimit { name: log.id.clone(), premium_requests, ..UsageLimit::default() });
     }

@@ -22,29 +22,46 @@ const SUBAGENT_DEPTH: usize = 4;
 /// Finds `projects/<slug>/<uuid>.jsonl`, and sub-agents: `agent-<id>.jsonl` in the same folder (2.0) or below
 /// `<uuid>/subagents/` (2.1). No other file is a session.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    find(root, budget, &|stem| is_uuid(stem) || is_subagent(stem))
+}
+
+/// Finds all logs, copies made for a compaction too: the request of the compaction is only there.
+pub(super) fn every_log(root: &Path, budget: &Budget) -> Vec<LogFile> {
+    find(root, budget, &|_| true)
+}
+
+fn find(root: &Path, budget: &Budget, is_log: &dyn Fn(&str) -> bool) -> Vec<LogFile> {
     let mut files = Vec::new();
     for project in paths(&root.join("projects"), budget).take_while(|_| !budget.spent()) {
         for (path, name) in entries(&project, budget) {
             if let Some(stem) = name.strip_suffix(".jsonl") {
-                let subagent = is_subagent(stem);
-                if is_uuid(stem) || subagent {
-                    files.extend(LogFile::stat(path, stem, subagent, false));
+                if is_log(stem) {
+                    files.extend(LogFile::stat(path, stem, is_subagent(stem), false));
                 }
-            } else if is_uuid(&name) {
-                subagents(&path.join("subagents"), SUBAGENT_DEPTH, budget, &mut files);
+            } else if is_log(&name) {
+                subagents(&path.join("subagents"), SUBAGENT_DEPTH, budget, is_log, &mut files);
             }
         }
     }
     files
 }
 
-fn subagents(folder: &Path, depth: usize, budget: &Budget, files: &mut Vec<LogFile>) {
+fn subagents(
+    folder: &Path,
+    depth: usize,
+    budget: &Budget,
+    is_log: &dyn Fn(&str) -> bool,
+    files: &mut Vec<LogFile>,
+) {
     for (path, name) in entries(folder, budget).take_while(|_| !budget.spent()) {
         match name.strip_suffix(".jsonl") {
-            Some(stem) if is_subagent(stem) => files.extend(LogFile::stat(path, stem, true, false)),
+            // A UUID names a session, not a sub-agent.
+            Some(stem) if is_log(stem) && !is_uuid(stem) => {
+                files.extend(LogFile::stat(path, stem, true, false));
+            }
             Some(_) => {}
             None if depth > 1 && path.is_dir() && !path.is_symlink() => {
-                subagents(&path, depth - 1, budget, files);
+                subagents(&path, depth - 1, budget, is_log, files);
             }
             None => {}
         }
