@@ -34,7 +34,7 @@ const USES = {
   approval: ['connection', 'diff', 'install', 'kit', 'trust', 'words'],
   trust: ['connection', 'kit', 'words'],
   privacy: ['connection'],
-  usage: ['connection'],
+  usage: ['connection', 'words'],
   labels: ['backend/fragment', 'connection', 'kit', 'page', 'session/(?:entry|session-list)'],
   history: ['find', 'connection', 'kit', 'labels', 'page', 'session', 'timeline', 'words'],
   sidebar: ['backend/storage', 'connection', 'history', 'kit', 'labels', 'page', 'session', 'words'],
@@ -60,7 +60,7 @@ const USES = {
   ],
   session: ['agents/agent-words', 'backend/storage', 'connection', 'kit', 'plan', 'words'],
   workspace: ['agents', 'backend/storage', 'connection', 'kit', 'session/attachments\\.svelte', 'words'],
-  composer: ['connection', 'kit', 'session/(?:attachments\\.svelte|mentionable)'],
+  composer: ['connection', 'kit', 'session/(?:attachments\\.svelte|mentionable)', 'words'],
   settings: [
     'agents',
     'connection',

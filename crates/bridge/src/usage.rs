@@ -90,8 +90,8 @@ pub fn usage_report(
         since: since.map(|day| day.to_string()),
         until: until.map(|day| day.to_string()),
         prices: UsagePrices {
-            date: prices.as_of,
-            source: prices.source,
+            date: prices.as_of.clone(),
+            source: prices.source.clone(),
             overrides: store.own_prices()?.len(),
         },
         totals: sum(&total),
@@ -126,17 +126,11 @@ fn titles(history: &History, budget: &Budget) -> HashMap<(Provider, String), Str
 }
 
 fn sum(sum: &Sum) -> UsageSum {
-    let tokens = sum.tokens;
-    let is_priced = sum.cost.0 > 0 || sum.unpriced < tokens.total();
+    let is_priced = sum.cost.0 > 0 || sum.unpriced < sum.tokens.total();
     UsageSum {
         requests: sum.requests,
-        tokens: tokens.total(),
-        input: tokens.input,
-        cache_read: tokens.cache_read,
-        cache_write: tokens.cache_write,
-        cache_write_1h: tokens.cache_write_1h,
-        output: tokens.output,
-        reasoning: tokens.reasoning,
+        tokens: sum.tokens.total(),
+        kinds: sum.tokens,
         at_least: sum.at_least,
         unpriced_tokens: sum.unpriced,
         cost: is_priced.then(|| sum.cost.to_string()),

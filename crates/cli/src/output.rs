@@ -113,10 +113,17 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
+    aligned(rows, |_| false)
+}
+
+/// Returns rows as lines, with the columns for which `is_right` returns true aligned to the right.
+pub(crate) fn aligned(rows: &[Vec<String>], is_right: impl Fn(usize) -> bool) -> Vec<String> {
     let width = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count()).max();
     let line = |row: &Vec<String>| {
-        let cell =
-            |(at, cell): (usize, &String)| format!("{cell:<width$}", width = width(at).unwrap_or_default());
+        let cell = |(at, cell): (usize, &String)| {
+            let width = width(at).unwrap_or_default();
+            if is_right(at) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        };
         row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()

@@ -70,7 +70,7 @@ fn line(said: &Value, today: Option<&Sum>, zone: &TimeZone) -> String {
     parts.collect::<Vec<_>>().join(" · ")
 }
 
-/// The limits that Claude Code tells its status line: the member, its short name and its minutes.
+/// The limits that a status line gets from Claude Code: the member, its short name and its minutes.
 const WINDOWS: [(&str, &str, u64); 2] = [("five_hour", "5h", 300), ("seven_day", "7d", 10_080)];
 
 /// Returns the limits in the input of a status line.

@@ -150,7 +150,7 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     rows.push(cells("all".to_owned(), &report.totals));
     let mut lines = match report.totals.requests {
         0 => vec!["No requests were found in the logs of these days.".to_owned()],
-        _ => columns(&rows),
+        _ => output::aligned(&rows, |at| (1..head.len() - 1).contains(&at)),
     };
     let mut foot = vec![format!("API list prices of {}", report.prices.date), report.time_zone.clone()];
     if report.prices.overrides > 0 {
@@ -172,30 +172,15 @@ fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     lines
 }
 
-/// Aligns numbers to the right.
-fn columns(rows: &[Vec<String>]) -> Vec<String> {
-    let width = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
-    let widths: Vec<_> = (0..rows[0].len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cell = |(at, cell): (usize, &String)| match at {
-            0 => format!("{cell:<0$}", widths[at]),
-            at if at + 1 == row.len() => cell.clone(),
-            at => format!("{cell:>0$}", widths[at]),
-        };
-        row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
-}
-
 fn cells(name: String, sum: &UsageSum) -> Vec<String> {
-    let written = sum.cache_write + sum.cache_write_1h;
-    let output = tokens(sum.output);
+    let written = sum.kinds.cache_write + sum.kinds.cache_write_1h;
+    let output = tokens(sum.kinds.output);
     let output = if sum.at_least > 0 { format!("≥ {output}") } else { output };
     vec![
         name,
         sum.requests.to_string(),
-        tokens(sum.input),
-        tokens(sum.cache_read),
+        tokens(sum.kinds.input),
+        tokens(sum.kinds.cache_read),
         tokens(written),
         output,
         cost(sum),
@@ -231,17 +216,21 @@ fn cost(sum: &UsageSum) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use openagents_core::usage::Tokens;
     use openagents_wire::{UsageNote, UsagePrices, UsageRow};
 
     #[test]
     fn report_is_a_table_with_what_it_leaves_out() {
         let sum = |requests, unpriced, cost: Option<&str>| UsageSum {
             requests,
-            input: 80_000,
-            cache_read: 11_900_000,
-            cache_write: 200_000,
-            cache_write_1h: 100_000,
-            output: 101_234,
+            kinds: Tokens {
+                input: 80_000,
+                cache_read: 11_900_000,
+                cache_write: 200_000,
+                cache_write_1h: 100_000,
+                output: 101_234,
+                reasoning: 0,
+            },
             at_least: 9,
             unpriced_tokens: unpriced,
             cost: cost.map(str::to_owned),

@@ -1,5 +1,6 @@
 //! Tokens and costs of the requests that agents made.
 
+use openagents_core::usage::Tokens;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use ts_rs::TS;
@@ -38,7 +39,7 @@ pub struct UsageQuery {
     pub workspace: Option<PathBuf>,
 }
 
-/// A sum of requests. The counts of tokens are disjoint, except `reasoning`, which is a part of `output`.
+/// A sum of requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "camelCase")]
 pub struct UsageSum {
@@ -47,22 +48,8 @@ pub struct UsageSum {
     /// All tokens.
     #[ts(type = "number")]
     pub tokens: u64,
-    /// Input that was neither read from a cache nor written to one.
-    #[ts(type = "number")]
-    pub input: u64,
-    #[ts(type = "number")]
-    pub cache_read: u64,
-    /// Written to a cache that lasts minutes.
-    #[ts(type = "number")]
-    pub cache_write: u64,
-    /// Written to a cache that lasts an hour.
-    #[serde(rename = "cacheWrite1h")]
-    #[ts(type = "number")]
-    pub cache_write_1h: u64,
-    #[ts(type = "number")]
-    pub output: u64,
-    #[ts(type = "number")]
-    pub reasoning: u64,
+    #[serde(flatten)]
+    pub kinds: Tokens,
     /// Number of requests of which the log has only the start of the answer.
     #[ts(type = "number")]
     pub at_least: u64,

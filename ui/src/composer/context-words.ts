@@ -1,4 +1,5 @@
 import type { UsageUpdate } from '@agentclientprotocol/sdk';
+import { compact } from '../words/amounts';
 
 /** How much of the model's context is in use. */
 export type ContextUsage = Pick<UsageUpdate, 'used' | 'size' | 'cost'>;
@@ -15,18 +16,10 @@ export function isNearlyFull(usage: ContextUsage): boolean {
   return (share(usage) ?? 0) >= NEARLY_FULL;
 }
 
-/** `128 of 258k · $0.01` */
+/** `128 of 258K · $0.01` */
 export function contextWords(usage: ContextUsage): string {
-  const of = usage.size > 0 ? ` of ${tokens(usage.size)}` : ' tokens';
-  return `${tokens(usage.used)}${of}${costWords(usage.cost)}`;
-}
-
-/** `128`, `4.2k`, `258k`, `1.1M` */
-function tokens(n: number): string {
-  if (n < 1000) return String(n);
-  if (n < 9950) return `${(n / 1000).toFixed(1)}k`;
-  if (n < 999_500) return `${Math.round(n / 1000)}k`;
-  return `${(n / 1_000_000).toFixed(1)}M`;
+  const of = usage.size > 0 ? ` of ${compact(usage.size)}` : ' tokens';
+  return `${compact(usage.used)}${of}${costWords(usage.cost)}`;
 }
 
 function costWords(cost: ContextUsage['cost']): string {

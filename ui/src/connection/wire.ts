@@ -1954,15 +1954,6 @@ export type UsageOfAgent = {
   requests: number;
   /** All tokens. */
   tokens: number;
-  /** Input that was neither read from a cache nor written to one. */
-  input: number;
-  cacheRead: number;
-  /** Written to a cache that lasts minutes. */
-  cacheWrite: number;
-  /** Written to a cache that lasts an hour. */
-  cacheWrite1h: number;
-  output: number;
-  reasoning: number;
   /** Number of requests of which the log has only the start of the answer. */
   atLeast: number;
   /** Tokens of requests whose price is unknown. */
@@ -1971,6 +1962,16 @@ export type UsageOfAgent = {
   cost: string | null;
   /** The part of the cost that agents reported themselves. */
   reportedCost: string | null;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  /** The part of the output that is reasoning. */
+  reasoning: number;
 };
 
 /** The prices of a report. */
@@ -2038,15 +2039,6 @@ export type UsageRow = {
   requests: number;
   /** All tokens. */
   tokens: number;
-  /** Input that was neither read from a cache nor written to one. */
-  input: number;
-  cacheRead: number;
-  /** Written to a cache that lasts minutes. */
-  cacheWrite: number;
-  /** Written to a cache that lasts an hour. */
-  cacheWrite1h: number;
-  output: number;
-  reasoning: number;
   /** Number of requests of which the log has only the start of the answer. */
   atLeast: number;
   /** Tokens of requests whose price is unknown. */
@@ -2055,22 +2047,23 @@ export type UsageRow = {
   cost: string | null;
   /** The part of the cost that agents reported themselves. */
   reportedCost: string | null;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  /** The part of the output that is reasoning. */
+  reasoning: number;
 };
 
-/** A sum of requests. The counts of tokens are disjoint, except `reasoning`, which is a part of `output`. */
+/** A sum of requests. */
 export type UsageSum = {
   requests: number;
   /** All tokens. */
   tokens: number;
-  /** Input that was neither read from a cache nor written to one. */
-  input: number;
-  cacheRead: number;
-  /** Written to a cache that lasts minutes. */
-  cacheWrite: number;
-  /** Written to a cache that lasts an hour. */
-  cacheWrite1h: number;
-  output: number;
-  reasoning: number;
   /** Number of requests of which the log has only the start of the answer. */
   atLeast: number;
   /** Tokens of requests whose price is unknown. */
@@ -2079,6 +2072,16 @@ export type UsageSum = {
   cost: string | null;
   /** The part of the cost that agents reported themselves. */
   reportedCost: string | null;
+  /** Input that was neither read from a cache nor written to one. */
+  input: number;
+  cacheRead: number;
+  /** Written to a cache that lasts minutes. */
+  cacheWrite: number;
+  /** Written to a cache that lasts an hour. */
+  cacheWrite1h: number;
+  output: number;
+  /** The part of the output that is reasoning. */
+  reasoning: number;
 };
 
 /** Params of the methods that return a snapshot. */

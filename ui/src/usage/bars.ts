@@ -1,5 +1,6 @@
 import type { UsageRow, UsageSum } from '../connection/wire';
-import { tokens, dollars, dayWords } from './usage-words';
+import { compact } from '../words/amounts';
+import { dollars, dayWords } from './usage-words';
 
 /** A part of a bar. */
 export interface Part {
@@ -59,7 +60,7 @@ export function chart(rows: readonly UsageRow[], since: string | null = null, to
     const label = first === last ? dayWords(first) : `${dayWords(first)} – ${dayWords(last)}`;
     const cost = own.reduce((sum, row) => sum + Number(row.cost ?? 0), 0);
     const all = own.reduce((sum, row) => sum + row.tokens, 0);
-    const words = [unit === 'cost' ? dollars(String(cost)) : null, `${tokens(all)} tokens`];
+    const words = [unit === 'cost' ? dollars(String(cost)) : null, `${compact(all)} tokens`];
     return {
       label,
       parts: parts.filter((part) => part.value > 0),

@@ -1,15 +1,5 @@
 import type { AgentLimit, UsageSum } from '../connection/wire';
-
-/** `950`, `80.0K`, `101K`, `11.9M`, `2.3B` */
-export function tokens(count: number): string {
-  const short = (unit: number, name: string) => {
-    const number = count / unit;
-    return `${number < 99.95 ? number.toFixed(1) : number.toFixed(0)}${name}`;
-  };
-  if (count < 1000) return String(count);
-  if (count < 999_500) return short(1e3, 'K');
-  return count < 999_500_000 ? short(1e6, 'M') : short(1e9, 'B');
-}
+import { compact } from '../words/amounts';
 
 /** `$9.40`, `< $0.01`; null without a price. */
 export function dollars(cost: string | null): string | null {
@@ -22,7 +12,7 @@ export function dollars(cost: string | null): string | null {
 
 /** `$9.40`, `$9.40 + 1.1M tokens without a price`, `1.1M tokens without a price` */
 export function costWords(sum: UsageSum): string {
-  const unpriced = sum.unpricedTokens > 0 ? `${tokens(sum.unpricedTokens)} tokens without a price` : null;
+  const unpriced = sum.unpricedTokens > 0 ? `${compact(sum.unpricedTokens)} tokens without a price` : null;
   return [dollars(sum.cost), unpriced].filter((part) => part !== null).join(' + ');
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AgentLimit, UsageRow, UsageSum } from '../connection/wire';
 import { chart, MOST, OTHERS } from './bars';
-import { cachedShare, costWords, dollars, limitWords, tokens } from './usage-words';
+import { cachedShare, costWords, dollars, limitWords } from './usage-words';
 
 const SUM: UsageSum = {
   requests: 1,
@@ -25,16 +25,6 @@ function day(name: string, costs: Record<string, string | null>): UsageRow {
 }
 
 describe('words', () => {
-  test.each([
-    [0, '0'],
-    [999, '999'],
-    [80_000, '80.0K'],
-    [101_234, '101K'],
-    [999_500, '1.0M'],
-    [11_900_000, '11.9M'],
-    [2_345_000_000, '2.3B'],
-  ])('%d tokens are %s', (count, expected) => expect(tokens(count)).toBe(expected));
-
   test.each([
     [null, null],
     ['0', '$0'],

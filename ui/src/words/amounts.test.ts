@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clock, duration, elapsed, size, thoughtWords } from './amounts';
+import { clock, compact, duration, elapsed, size, thoughtWords } from './amounts';
 
 test.each([
   [-5, '<1 ms'],
@@ -42,3 +42,13 @@ test.each([
   [41_000, '0:41'],
   [125_000, '2:05'],
 ])('%d ms on a clock: %s', (ms, words) => expect(clock(ms)).toBe(words));
+
+test.each([
+  [0, '0'],
+  [999, '999'],
+  [80_000, '80K'],
+  [101_234, '101K'],
+  [999_600, '1M'],
+  [11_900_000, '11.9M'],
+  [2_345_000_000, '2.35B'],
+])('%d is %s in short', (count, expected) => expect(compact(count)).toBe(expected));

@@ -52,6 +52,13 @@ export function ago(then: number, now: number): string {
   return since === 'now' ? 'just now' : `${since} ago`;
 }
 
+const COMPACT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** `950`, `80K`, `101K`, `11.9M`, `2.35B` */
+export function compact(count: number): string {
+  return COMPACT.format(count);
+}
+
 /** `1 file`, `1,204 files` */
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n.toLocaleString('en-US')} ${n === 1 ? one : many}`;

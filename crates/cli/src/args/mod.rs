@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Usage(Usage),
     /// Print costs and limits in one line, for the status line of Claude Code or tmux
     ///
-    /// Reads what Claude Code tells its status line from standard input. In the settings of Claude Code:
+    /// Standard input is the JSON that Claude Code gives its status line. Add this to the settings of Claude Code:
     /// "statusLine": {"type": "command", "command": "openagents statusline"}
     Statusline,
     /// List, download, add, verify, choose and remove the models on this computer

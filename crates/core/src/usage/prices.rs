@@ -6,6 +6,7 @@ use super::{
 };
 use jiff::{civil::Date, tz::TimeZone};
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// Why a table of prices cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -92,8 +93,10 @@ impl PriceTable {
     }
 
     /// Returns the prices that come with the program, with their source and day.
-    pub fn built_in() -> Self {
-        Self::parse(include_str!("prices.json")).unwrap_or_default()
+    pub fn built_in() -> &'static Self {
+        static TABLE: LazyLock<PriceTable> =
+            LazyLock::new(|| PriceTable::parse(include_str!("prices.json")).unwrap_or_default());
+        &TABLE
     }
 
     /// Returns the prices of a model: the user's, from their first day on, and list prices. Of both, those of its id count

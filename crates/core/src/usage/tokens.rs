@@ -1,10 +1,10 @@
 //! The tokens of a request.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 /// The tokens of a request, or of many. The first five counts are disjoint and add up to all tokens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ts_rs::TS)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ts_rs::TS)]
 #[serde(rename_all = "camelCase")]
 pub struct Tokens {
     /// Input that was neither read from a cache nor written to one.

@@ -110,26 +110,21 @@ impl UsageLog {
             }
             UsageSource::Lines(reader) => reader,
         };
-        let mut found = FoundUsage::default();
-        for path in &self.file.earlier {
-            let mut reader = reader(path, &self.file.id, None);
-            read_lines(lines::open(path)?, 0, reader.as_mut(), &mut found, budget)?;
-        }
+        // A log of lines is one file: `every_log` doesn't join those of a session.
         let path = &self.file.path;
         let mut log = lines::open(path)?;
-        let since = since
-            .filter(|since| self.file.earlier.is_empty() && tail(&mut log, since.bytes) == Some(since.tail));
+        let since = since.filter(|since| tail(&mut log, since.bytes) == Some(since.tail));
         let mut reader = reader(path, &self.file.id, since.map(|since| since.state.as_str()));
         let from = since.map_or(0, |since| since.bytes);
         if log.seek(SeekFrom::Start(from))?.is_none() {
             log = lines::open(path)?;
         }
-        let read = read_lines(log, from, reader.as_mut(), &mut found, budget)?;
+        let mut found = FoundUsage::default();
+        let ReadTo { bytes, state, stopped } = read_lines(log, from, reader.as_mut(), &mut found, budget)?;
         reader.finish(&mut found);
-        let up_to = lines::open(path).ok().filter(|_| self.file.earlier.is_empty()).and_then(|mut log| {
-            Some(ReadUpTo { bytes: read.bytes, tail: tail(&mut log, read.bytes)?, state: read.state })
-        });
-        Ok(ReadUsage { found, is_whole: since.is_none(), up_to, stopped: read.stopped })
+        let up_to = lines::open(path).ok().and_then(|mut log| tail(&mut log, bytes));
+        let up_to = up_to.map(|tail| ReadUpTo { bytes, tail, state });
+        Ok(ReadUsage { found, is_whole: since.is_none(), up_to, stopped })
     }
 }
 

@@ -6,7 +6,9 @@ use super::{
 };
 use crate::history::{FileStamp, ReadUsage, RequestUsage, UsageFlags, UsageLog};
 use openagents_core::usage::{ModelPrices, Picodollars, PriceTable, RequestToPrice, Tokens};
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
+use rusqlite::{
+    Connection, OptionalExtension as _, Row, Transaction, params, params_from_iter, types::Value,
+};
 use std::collections::{BTreeMap, HashMap};
 
 /// Facts about every log, and names and prices that were looked up.
@@ -336,12 +338,15 @@ fn stored(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
+/// The counts of a slot, in the order of its columns.
+type Counts = [i64; 12];
+
 /// The place of a sum: a quarter of an hour, an agent, and the ids of session, model, provider and workspace.
 type Slot = (i64, String, [i64; 4]);
 
 /// Changes of sums.
 #[derive(Default)]
-pub(super) struct Sums(BTreeMap<Slot, [i64; 12]>);
+pub(super) struct Sums(BTreeMap<Slot, Counts>);
 
 impl Sums {
     /// Adds a request, or takes it away if `sign` is -1.
@@ -387,13 +392,13 @@ impl Sums {
             "INSERT OR REPLACE INTO slots
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         )?;
-        for ((quarter, agent, [session, model, model_provider, workspace]), change) in self.0 {
-            if change == [0; 12] {
+        for ((quarter, agent, names), change) in self.0 {
+            if change == Counts::default() {
                 continue;
             }
-            let slot = params![quarter, agent, session, model, model_provider, workspace];
+            let slot = params![quarter, agent, names[0], names[1], names[2], names[3]];
             let known = read.query_row(slot, |row| {
-                let mut known = [0_i64; 12];
+                let mut known = Counts::default();
                 for (at, count) in known.iter_mut().enumerate() {
                     *count = row.get(at + 6)?;
                 }
@@ -401,45 +406,13 @@ impl Sums {
             });
             let known = known.optional()?.unwrap_or_default();
             // Sums that are too large for the file stay at the largest number.
-            let sums: [i64; 12] = std::array::from_fn(|at| known[at].saturating_add(change[at]).max(0));
+            let sums: Counts = std::array::from_fn(|at| known[at].saturating_add(change[at]).max(0));
             if sums[0] <= 0 {
                 remove.execute(slot)?;
                 continue;
             }
-            let [
-                requests,
-                input,
-                read,
-                written,
-                written_1h,
-                output,
-                reasoning,
-                at_least,
-                whole,
-                unpriced,
-                cost,
-                reported,
-            ] = sums;
-            write.execute(params![
-                quarter,
-                agent,
-                session,
-                model,
-                model_provider,
-                workspace,
-                requests,
-                input,
-                read,
-                written,
-                written_1h,
-                output,
-                reasoning,
-                at_least,
-                whole,
-                unpriced,
-                cost,
-                reported
-            ])?;
+            let place = [Value::from(quarter), agent.into()].into_iter().chain(names.map(Value::from));
+            write.execute(params_from_iter(place.chain(sums.map(Value::from))))?;
         }
         Ok(())
     }

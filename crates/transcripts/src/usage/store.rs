@@ -1,6 +1,9 @@
 //! The database file.
 
-use crate::history::{Provider, UsageLimit};
+use crate::{
+    cache_file::CacheFile,
+    history::{Provider, UsageLimit},
+};
 use openagents_core::{
     folders::{create_folder, create_private},
     usage::{ModelPrice, PriceTable},
@@ -120,6 +123,7 @@ impl UsageStore {
         let path = Self::path(home);
         create_private(&path);
         let connection = Connection::open(path)?;
+        connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         // 32 MiB: the rows of a request are found by a hash, anywhere in the file.
@@ -137,7 +141,6 @@ impl UsageStore {
     }
 
     fn new(mut connection: Connection) -> Result<Self, UsageError> {
-        connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "secure_delete", true)?;
         let version = |connection: &Connection| {
             connection.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0))
@@ -158,17 +161,14 @@ impl UsageStore {
 
     /// Moves the write-ahead log into the file, so that a copy of the file is complete. Blocks.
     pub(super) fn checkpoint(&self) {
-        let empty = |connection: &Connection| {
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))
-        };
-        if let Err(error) = empty(&self.connection.lock()) {
+        if let Err(error) = CacheFile::empty_log(&self.connection.lock()) {
             tracing::warn!(%error, "the last token counts are in the log beside the file");
         }
     }
 
     /// Returns the prices that apply: those of the program, with the user's own in their place. Blocks.
     pub fn prices(&self) -> Result<PriceTable, UsageError> {
-        Ok(PriceTable { own: self.own_prices()?, ..PriceTable::built_in() })
+        Ok(PriceTable { own: self.own_prices()?, ..PriceTable::built_in().clone() })
     }
 
     /// Returns the prices that the user set. Blocks.

@@ -6,6 +6,7 @@ use super::{
     store::{READER, UsageError, UsageStore, fact, generation, next_generation, set_fact, write_limits},
 };
 use crate::{
+    cache_file::CacheFile,
     history::{FileStamp, History, Provider, ReadUpTo, ReadUsage, UsageExclusion, UsageLog},
     limits,
 };
@@ -271,9 +272,7 @@ impl UsageStore {
             return Ok(());
         }
         connection.execute_batch("VACUUM")?;
-        let is_busy =
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0))?;
-        if !is_busy {
+        if CacheFile::empty_log(&connection)? {
             set_fact(&connection, UNSCRUBBED, 0)?;
         }
         Ok(())

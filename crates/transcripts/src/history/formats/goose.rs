@@ -15,7 +15,7 @@ use crate::{
             event::{Event, EventKind, TitleRank},
             json::Node,
             lines::OpenLog,
-            log_file::{LogFile, millis},
+            log_file::{LogFile, millis, utc_millis},
             title,
         },
         sqlite::{self, Columns, Remembered, SessionStamps, number, text},
@@ -23,7 +23,6 @@ use crate::{
     },
     limits,
 };
-use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 use openagents_core::{CancellationToken, budget::Budget, text::joined};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Serialize;
@@ -253,24 +252,5 @@ fn messages(connection: &Connection, id: &str, records: &mut Records) -> rusqlit
 
 /// Returns a time stored as text in UTC, in milliseconds since the epoch.
 fn time(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<i64>> {
-    Ok(text(row, at)?.and_then(|text| parsed(&text)).or(number(row, at)?))
-}
-
-fn parsed(text: &str) -> Option<i64> {
-    let civil = || text.parse::<DateTime>().ok()?.to_zoned(TimeZone::UTC).ok().map(|time| time.timestamp());
-    text.parse::<Timestamp>().ok().or_else(civil).map(Timestamp::as_millisecond)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_in_utc() {
-        let expected = Some(1_772_355_600_000);
-        for text in ["2026-03-01 09:00:00", "2026-03-01T09:00:00.000", "2026-03-01T10:00:00+01:00"] {
-            assert_eq!(parsed(text), expected, "{text}");
-        }
-        assert_eq!(parsed("yesterday"), None);
-    }
+    Ok(text(row, at)?.and_then(|text| utc_millis(&text)).or(number(row, at)?))
 }

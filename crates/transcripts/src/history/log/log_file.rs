@@ -172,3 +172,25 @@ pub(crate) fn millis(node: Option<&Node<'_>>) -> Option<i64> {
         _ => None,
     }
 }
+
+/// Parses a time, in UTC if it has no zone, as milliseconds since the epoch.
+pub(crate) fn utc_millis(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let time = text.parse().ok().or_else(|| civil().map(|time| time.timestamp()));
+    time.map(jiff::Timestamp::as_millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_without_a_zone_are_in_utc() {
+        let expected = Some(1_772_355_600_000);
+        for text in ["2026-03-01 09:00:00", "2026-03-01T09:00:00.000", "2026-03-01T10:00:00+01:00"] {
+            assert_eq!(utc_millis(text), expected, "{text}");
+        }
+        assert_eq!(utc_millis("yesterday"), None);
+    }
+}

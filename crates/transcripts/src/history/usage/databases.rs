@@ -1,11 +1,11 @@
 //! opencode and Goose: rows of databases; opencode's older sessions are files.
 
-use super::fields::{Fields, parsed_time};
+use super::fields::Fields;
 use crate::history::requests::{FoundUsage, RequestUsage, UsageFlags, key};
 use crate::{
     history::{
         formats::opencode::tree,
-        log::log_file::LogFile,
+        log::log_file::{LogFile, utc_millis},
         sqlite::{self, Columns, number, text},
     },
     limits,
@@ -205,7 +205,7 @@ fn goose_requests(connection: &Connection, id: &str) -> rusqlite::Result<Vec<Req
     ]);
     let about = |row: &Row<'_>| {
         let config = text(row, 2)?.unwrap_or_default();
-        let at = text(row, 3)?.as_deref().and_then(parsed_time).or(number(row, 3)?.map(milliseconds));
+        let at = text(row, 3)?.as_deref().and_then(utc_millis).or(number(row, 3)?.map(milliseconds));
         Ok(RequestUsage {
             key: key(&["goose", "session", id]),
             at: at.unwrap_or(0),

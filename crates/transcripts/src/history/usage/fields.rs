@@ -1,5 +1,6 @@
 //! A JSON object whose members are parsed only when they are read, so that the text of a conversation is skipped.
 
+use crate::history::log::log_file::utc_millis;
 use openagents_core::usage::Picodollars;
 use serde::{
     Deserialize, Deserializer,
@@ -108,20 +109,13 @@ impl<'a> Fields<'a> {
 /// milliseconds.
 fn time(json: &str) -> Option<i64> {
     if let Ok(text) = serde_json::from_str::<Cow<'_, str>>(json) {
-        return parsed_time(&text);
+        return utc_millis(&text);
     }
     // Seconds up to the year 2286, milliseconds from April 1970 on.
     match serde_json::from_str::<f64>(json).ok()? {
         number if number.abs() < 1e10 => Some((number * 1000.0) as i64),
         number => Some(number as i64),
     }
-}
-
-pub(super) fn parsed_time(text: &str) -> Option<i64> {
-    let text = text.trim();
-    let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
-    let time = text.parse().ok().or_else(|| civil().map(|time| time.timestamp()));
-    time.map(jiff::Timestamp::as_millisecond)
 }
 
 #[cfg(test)]
