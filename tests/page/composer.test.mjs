@@ -130,7 +130,7 @@ test('the context in use is shown, and compacted when it is nearly full', async 
       cost: { amount: 0.312, currency: 'USD' },
     }),
   );
-  await context.getByText('41K of 258K · $0.31').waitFor();
+  await context.getByText('41.2K of 258K · $0.31').waitFor();
   assert.equal(await context.getByRole('button').count(), 0);
   await tab.shootAll('composer-context');
   played.update(by('codex', { sessionUpdate: 'usage_update', used: 240_000, size: 258_400 }));
