@@ -216,7 +216,7 @@ impl PastSessions {
         })
     }
 
-    /// Forgets excluded sessions in the index and in the counts, in one even if the other fails.
+    /// Removes excluded sessions from the index and from the counts; each even if the other fails.
     fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
         let indexed = self.parts.indexer.forget_excluded();
         let counted = self.parts.usage.as_ref().map(|usage| usage.forget_excluded()).transpose();

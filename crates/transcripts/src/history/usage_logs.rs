@@ -48,7 +48,7 @@ pub struct ReadUsage {
     pub is_whole: bool,
     /// Where to continue; `None` if it has to be read from its start.
     pub up_to: Option<ReadUpTo>,
-    /// The budget was spent before the end.
+    /// Reading stopped before the end: the budget was spent, or there are many requests.
     pub stopped: bool,
 }
 
@@ -134,7 +134,7 @@ struct ReadTo {
     stopped: bool,
 }
 
-/// Maximum number of requests that are read at once: the rest of a log is read the next time.
+/// Maximum number of requests that are read at once, to bound the memory for them.
 const REQUESTS: usize = 100_000;
 
 /// Reads lines from a position on. A last line without a line end counts, and is read again the next time.

@@ -1,4 +1,4 @@
-//! Changes of logs, requests and sums in one transaction: whatever changes a request changes its sum.
+//! Changes of logs, requests and sums. A request and its sum change in the same transaction.
 
 use super::{
     owner::{Copy, owner},

@@ -14,7 +14,7 @@ use openagents_core::{budget::Budget, parallel};
 use parking_lot::Mutex;
 use rusqlite::{Connection, Row, TransactionBehavior};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     path::{Path, PathBuf},
 };
 use xxhash_rust::xxh3::xxh3_64;
@@ -77,10 +77,10 @@ impl UsageStore {
         });
         logs.sort_by_key(|log| std::cmp::Reverse(log.stamp().mtime_ns));
         progress.bytes = logs.iter().map(|log| log.stamp().size).sum();
-        let mut left = logs.as_slice();
+        let mut left = VecDeque::from(logs);
         while !left.is_empty() && !budget.spent() {
-            let (part, rest) = left.split_at(batch(left));
-            left = rest;
+            let next = batch(left.make_contiguous());
+            let part: Vec<_> = left.drain(..next).collect();
             let exclusion = Mutex::new(history.usage_exclusion());
             let read =
                 |(): &mut (), at: usize| read(&part[at], known_log(&known, &part[at]), &exclusion, budget);
@@ -88,21 +88,26 @@ impl UsageStore {
             let mut exclusion = exclusion.into_inner();
             let mut batch = Vec::new();
             for (log, outcome) in part.iter().zip(outcomes) {
-                progress.read_bytes += log.stamp().size;
-                match outcome {
-                    Some(Outcome::Read(mut read)) => {
-                        progress.unread += usize::from(read.stopped);
-                        read.found.requests.retain(|request| {
-                            let folder = request.workspace.as_deref();
-                            folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
-                        });
-                        batch.push((log, read));
+                let Some(outcome) = outcome else {
+                    progress.unread += 1;
+                    continue;
+                };
+                if let Outcome::Read(mut read) = outcome {
+                    read.found.requests.retain(|request| {
+                        let folder = request.workspace.as_deref();
+                        folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
+                    });
+                    match (read.stopped, &read.up_to) {
+                        (false, _) => {}
+                        (true, Some(_)) => left.push_front(log.clone()),
+                        // A compressed log cannot be continued.
+                        (true, None) => progress.unread += 1,
                     }
-                    Some(Outcome::Excluded) => {}
-                    None => progress.unread += 1,
+                    batch.push((log, read));
                 }
             }
             self.write(&batch, &mut known, &mut tables)?;
+            progress.read_bytes = progress.bytes - left.iter().map(|log| log.stamp().size).sum::<u64>();
             if !step(progress) {
                 break;
             }

@@ -318,6 +318,17 @@ fn log_read_in_parts_is_counted_whole() {
     assert_eq!(keys.len(), lines.len(), "in {parts} parts");
 }
 
+#[test]
+fn log_of_many_requests_is_read_to_its_end() {
+    let here = tempfile::tempdir().unwrap();
+    let answer = |at: usize| json!({"id": at, "timestamp": at, "message": {"model": "m", "usage": {"input": 1, "output": 1}}});
+    let log = here.path().join(".pi/agent/sessions/--w--/2026_a.jsonl");
+    write(&log, &(0..120_000).map(answer).collect::<Vec<_>>());
+    let store = store();
+    update(&store, here.path());
+    assert_eq!(total(&store).requests, 120_000);
+}
+
 /// Regression: while any folder was excluded, a log whose new part named none counted as excluded, and lost its counts.
 #[test]
 fn exclusion_of_another_folder_changes_nothing() {

@@ -1,4 +1,4 @@
-//! Gemini CLI and Qwen Code: the same message may be appended again, replaced or taken back, and was paid for once each.
+//! Gemini CLI and Qwen Code: a message may be appended again, replaced or taken back, and was paid for once.
 
 use super::fields::Fields;
 use crate::history::requests::{FoundUsage, RequestUsage, key};

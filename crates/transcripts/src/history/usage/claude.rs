@@ -1,4 +1,4 @@
-//! Claude Code: an assistant's message is a line per block, each with the usage as it was known by then.
+//! Claude Code: each block of an assistant's message is a line, with the usage up to then.
 
 use super::fields::Fields;
 use crate::history::requests::{FoundUsage, LineReader, RequestUsage, UsageFlags, UsageLimit, key};
