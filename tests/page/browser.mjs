@@ -121,9 +121,10 @@ export class Tab {
     await this.atRest();
   }
 
-  /** Waits until no turn is running. */
+  /** Waits until no turn is running and all Markdown is rendered: the newest text is shown before its rendering. */
   async atRest() {
     await this.page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
+    await this.page.locator('.markdown > .tail').first().waitFor({ state: 'detached' });
   }
 
   /** Chooses the agent by its mode. */
