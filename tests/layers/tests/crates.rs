@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "agents",
     "apple",
     "apple/helper",
@@ -12,6 +12,7 @@ const CRATES: [&str; 17] = [
     "connection",
     "core",
     "ios",
+    "keep",
     "llama",
     "llama/helper",
     "orchestration",

@@ -1,0 +1,231 @@
+//! Captures what is new in a file.
+
+use crate::{
+    sealing::Sealing,
+    store::{CopyStore, KeepError, Version},
+};
+use serde_json::Value;
+use std::{
+    collections::HashSet,
+    fs::File,
+    io::{self, BufReader, Read, Seek, SeekFrom, Write},
+};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Bytes at the start of a file, and before its old end, that are unchanged if the file has only grown.
+const ENDING: u64 = 4096;
+
+/// Length in bytes of the largest document whose versions are compared by their texts; of longer ones, the larger one
+/// counts.
+const DOCUMENT: u64 = 16 << 20;
+
+/// Length in bytes from which a text of a document counts: shorter ones are states and names.
+const TEXT: usize = 16;
+
+/// Bytes of text from which the version before a document is worth keeping.
+const LOST: usize = 200;
+
+/// How a file changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Its lines are appended.
+    Lines,
+    /// It is one JSON document, written anew each time.
+    Document,
+}
+
+impl FileKind {
+    /// Returns the kind of a file by its name.
+    pub fn of(name: &str) -> Self {
+        if name.ends_with(".json") { Self::Document } else { Self::Lines }
+    }
+}
+
+/// What was new in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Captured {
+    Nothing,
+    /// Bytes at its end, or a file that was not known.
+    More(u64),
+    /// The file was rewritten. The version before it stays if it has something that the new one does not.
+    Rewritten { before_stays: bool },
+}
+
+impl CopyStore {
+    /// Captures a file of a collection under a relative path. `now` is in milliseconds since the epoch. The bytes go to
+    /// the journal, or directly into packs if there is a `sealing`. Blocks.
+    pub fn capture(
+        &self,
+        collection: i64,
+        name: &str,
+        source: &mut File,
+        now: i64,
+        sealing: Option<&mut Sealing<'_>>,
+    ) -> Result<Captured, KeepError> {
+        let kind = FileKind::of(name);
+        let file = self.file(collection, name)?;
+        let length = source.seek(SeekFrom::End(0))?;
+        let newest = self.newest(file)?;
+        if let Some(version) = &newest {
+            let is_same = version.length <= length && version.ending == ending(source, version.length, kind)?;
+            if is_same && version.length == length {
+                return Ok(Captured::Nothing);
+            }
+            if is_same && kind == FileKind::Lines {
+                self.add(version, source, length, kind, sealing)?;
+                return Ok(Captured::More(length - version.length));
+            }
+        }
+        let version = self.add_version(file, now)?;
+        self.add(&version, source, length, kind, sealing)?;
+        let Some(before) = newest else { return Ok(Captured::More(length)) };
+        let is_contained = match kind {
+            FileKind::Lines => self.has_lines(&before, source)?,
+            FileKind::Document => self.has_texts(&before, source)?,
+        };
+        Ok(Captured::Rewritten { before_stays: !is_contained })
+    }
+
+    /// Removes the versions of a collection whose content is in a newer one: those for which [`CopyStore::capture`]
+    /// returned `before_stays: false`. Blocks.
+    pub fn drop_contained(&self, collection: i64, name: &str) -> Result<(), KeepError> {
+        let files = self.files(collection, true)?;
+        let versions: Vec<i64> =
+            files.iter().filter(|file| file.name == name).map(|file| file.version).collect();
+        match versions[..] {
+            [.., before, _] => self.remove([before].into(), false),
+            _ => Ok(()),
+        }
+    }
+
+    fn add(
+        &self,
+        version: &Version,
+        source: &mut File,
+        length: u64,
+        kind: FileKind,
+        sealing: Option<&mut Sealing<'_>>,
+    ) -> Result<(), KeepError> {
+        let ending = ending(source, length, kind)?;
+        match sealing {
+            Some(sealing) if version.sealed == version.length && length > version.length => {
+                source.seek(SeekFrom::Start(version.length))?;
+                sealing.add(version.id, version.length, length - version.length, &ending, kind, source)
+            }
+            _ => self.append(version, source, length, &ending),
+        }
+    }
+
+    /// Returns whether a file has every line of a version.
+    fn has_lines(&self, before: &Version, source: &mut File) -> Result<bool, KeepError> {
+        source.seek(SeekFrom::Start(0))?;
+        let mut here = HashSet::new();
+        let mut add = |sum| {
+            here.insert(sum);
+        };
+        let mut lines = LineSums::default();
+        io::copy(&mut BufReader::new(source), &mut lines.each(&mut add))?;
+        lines.end(&mut add);
+        let (mut lines, mut has_all) = (LineSums::default(), true);
+        self.write_to(before.id, &mut lines.each(&mut |sum| has_all &= here.contains(&sum)))?;
+        // The last line may have been incomplete.
+        Ok(has_all)
+    }
+
+    /// Returns whether a document has the texts of a version, except a few short ones, such as titles and states. A text
+    /// that has grown is the same text.
+    fn has_texts(&self, before: &Version, source: &mut File) -> Result<bool, KeepError> {
+        let length = source.seek(SeekFrom::End(0))?;
+        if before.length.max(length) > DOCUMENT {
+            return Ok(length >= before.length);
+        }
+        source.seek(SeekFrom::Start(0))?;
+        let (mut old, mut new) = (Vec::new(), Vec::new());
+        source.take(DOCUMENT).read_to_end(&mut new)?;
+        self.write_to(before.id, &mut old)?;
+        let (Ok(new), Ok(old)) = (serde_json::from_slice(&new), serde_json::from_slice(&old)) else {
+            return Ok(false);
+        };
+        let (mut here, mut lost) = (Vec::new(), 0);
+        each_text(&new, &mut |text| here.push(text));
+        here.sort_unstable();
+        each_text(&old, &mut |text| {
+            let at = here.partition_point(|other| *other < text);
+            if !here.get(at).is_some_and(|other| other.starts_with(text)) {
+                lost += text.len();
+            }
+        });
+        Ok(lost < LOST)
+    }
+}
+
+fn each_text<'a>(value: &'a Value, visit: &mut dyn FnMut(&'a str)) {
+    match value {
+        Value::String(text) if text.len() >= TEXT => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(fields) => fields.values().for_each(|value| each_text(value, visit)),
+        _ => {}
+    }
+}
+
+/// Returns a hash of the bytes before `end`: the first and the last ones, or all of a document.
+fn ending(source: &mut (impl Read + Seek), end: u64, kind: FileKind) -> io::Result<Vec<u8>> {
+    let (first, last) = match kind {
+        FileKind::Lines => (end.min(ENDING), end.saturating_sub(ENDING)),
+        FileKind::Document => (end, end),
+    };
+    let mut hash = Xxh3::new();
+    for range in [0..first, last..end] {
+        source.seek(SeekFrom::Start(range.start))?;
+        let length = range.end - range.start;
+        if io::copy(&mut source.take(length), &mut hash)? != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(hash.digest128().to_le_bytes().to_vec())
+}
+
+/// Hashes lines of any length.
+#[derive(Default)]
+struct LineSums {
+    hash: Xxh3,
+    is_empty: bool,
+}
+
+impl LineSums {
+    fn each<'a>(&'a mut self, visit: &'a mut dyn FnMut(u128)) -> EachLine<'a> {
+        EachLine { lines: self, visit }
+    }
+
+    fn end(self, visit: &mut dyn FnMut(u128)) {
+        if !self.is_empty {
+            visit(self.hash.digest128());
+        }
+    }
+}
+
+struct EachLine<'a> {
+    lines: &'a mut LineSums,
+    visit: &'a mut dyn FnMut(u128),
+}
+
+impl Write for EachLine<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut rest = bytes;
+        while let Some(at) = memchr::memchr(b'\n', rest) {
+            self.lines.hash.update(&rest[..at]);
+            (self.visit)(self.lines.hash.digest128());
+            *self.lines = LineSums { is_empty: true, ..LineSums::default() };
+            rest = &rest[at + 1..];
+        }
+        if !rest.is_empty() {
+            self.lines.hash.update(rest);
+            self.lines.is_empty = false;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
