@@ -4,14 +4,12 @@
 //! (codex 0.169, codex-acp 2.6, claude 2.1.330, claude-agent-acp 0.101, gemini 0.61, copilot 1.0.102, opencode
 //! 1.18.33, qwen 0.24.4): `tests/real/agents.rs`.
 
-use crate::{
-    asking::{AskingLevel, LevelSetting},
-    retention::Retention,
-};
+use crate::asking::{AskingLevel, LevelSetting};
 use openagents_core::{
     agent_ids::{CLAUDE_CODE, CODEX},
     update::Asking,
 };
+use openagents_transcripts::retention::Retention;
 use std::collections::BTreeMap;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -11,7 +11,6 @@
 //! |--:|---|---|
 //! | 1 | `asking` | the settings with which an agent asks before it acts |
 //! | 1 | `limits` | limits and intervals |
-//! | 1 | `retention` | sessions that agents delete on their own schedule |
 //! | 2 | `known` | the agents that this program knows |
 //! | 2 | `openai` | models behind an OpenAI-compatible address |
 //! | 2 | `process` | child processes: group, pipes, lines, exit |
@@ -39,7 +38,6 @@ pub mod openai;
 mod output;
 mod packages;
 mod process;
-mod retention;
 mod shell;
 #[cfg(test)]
 mod testing;

@@ -93,6 +93,7 @@ impl CopyStore {
         self.choose_packs(&mut removal, erases)?;
         self.write_pack(&mut removal)?;
         self.write_rows(&removal)?;
+        self.sync()?;
         self.frames.clear();
         for id in &removal.packs {
             remove_if_there(&pack::path(&self.packs(), *id))?;

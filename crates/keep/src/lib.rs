@@ -8,7 +8,7 @@
 //! compresses the rest in order. At any moment, a kill or a loss of power loses nothing that was captured:
 //!
 //! 1. bytes: journal, `fsync`, then the row of the version;
-//! 2. sealing: pack, `fsync`, rename, then the rows in one transaction, and only then is the journal removed.
+//! 2. sealing: pack, `fsync`, rename, then the rows in one transaction, `fsync`, and only then is the journal removed.
 //!
 //! # Layers
 //!

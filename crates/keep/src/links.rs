@@ -37,9 +37,7 @@ impl CopyStore {
                      ON CONFLICT (collection, name) DO UPDATE SET name = excluded.name RETURNING id",
                 )?
                 .query_row([collection, name], |row| row.get(0))?;
-            let link = self.links().join(id.to_string());
-            remove_if_there(&link)?;
-            match fs::hard_link(path, link) {
+            match replace_link(path, &self.links().join(id.to_string())) {
                 Ok(()) => linked += 1,
                 Err(error) => tracing::debug!(%error, path = %path.display(), "no link to this file"),
             }
@@ -76,6 +74,16 @@ impl CopyStore {
         }
         Ok(())
     }
+}
+
+/// Links a file under a name that may be that of a link to an older one, which stays if the file no longer exists.
+fn replace_link(path: &Path, link: &Path) -> io::Result<()> {
+    let new = link.with_extension("new");
+    remove_if_there(&new)?;
+    fs::hard_link(path, &new)?;
+    fs::rename(&new, link)?;
+    // Two links to the same file are left as they are.
+    remove_if_there(&new)
 }
 
 pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {

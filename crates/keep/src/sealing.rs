@@ -295,7 +295,7 @@ impl Sealing<'_> {
         }
         drop(insert);
         transaction.commit()?;
-        Ok(())
+        self.store.sync()
     }
 }
 

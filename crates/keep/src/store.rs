@@ -159,7 +159,7 @@ pub struct CopyStore {
     /// Held while packs are written or removed.
     pub(crate) writing: Mutex<()>,
     /// `None` for a reader.
-    _lock: Option<File>,
+    lock: Option<File>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -193,7 +193,8 @@ impl CopyStore {
         let connection = Connection::open(database)?;
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
+        // [`CopyStore::sync`] writes transactions to the disk.
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "secure_delete", true)?;
         let store = Self::new(folder, connection, Some(lock))?;
         store.recover()?;
@@ -233,7 +234,7 @@ impl CopyStore {
             connection: Mutex::new(connection),
             frames: FrameCache::default(),
             writing: Mutex::default(),
-            _lock: lock,
+            lock,
         })
     }
 
@@ -290,6 +291,19 @@ impl CopyStore {
         let mut short = [0; 16];
         short.copy_from_slice(&hash[..16]);
         short
+    }
+
+    pub fn is_writer(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Writes all transactions to the disk. Blocks.
+    pub fn sync(&self) -> Result<(), KeepError> {
+        match File::open(self.folder.join("kept.db-wal")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+            Ok(log) => Ok(log.sync_data()?),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Adds a collection, or replaces what is stored about it; its files exist. Returns its id. Blocks.

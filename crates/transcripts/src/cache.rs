@@ -266,6 +266,7 @@ mod tests {
             bad_lines: 0,
             version: None,
             unknown: Unknown::default(),
+            gone: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! An agent's configuration, known before it starts.
 
-use crate::{asking::AskingLevel, retention::Retention};
+use crate::asking::AskingLevel;
+use openagents_transcripts::retention::Retention;
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Configuration of an [`AcpAgent`](super::AcpAgent).

@@ -27,14 +27,10 @@ mod terminals;
 mod tools;
 mod watch;
 
-pub use crate::{
-    asking::{AskingLevel, LevelSetting},
-    retention::Retention,
-};
+pub use crate::asking::{AskingLevel, LevelSetting};
 use crate::{
     limits::{ACP_CANCEL_CHECK, ACP_STARTS},
     process::Groups,
-    retention::{self, Place},
 };
 pub use config::{AcpAgentConfig, AcpCommand, AcpTimeouts, OwnTools};
 use files::Access;
@@ -250,7 +246,7 @@ impl AcpAgent {
 
     /// Notes before the start that the agent will delete some of its own sessions.
     fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
-        if let Some(text) = retention::note(&self.config.name, self.deletes(command, root)) {
+        if let Some(text) = deletion_note(&self.config.name, self.deletes(command, root)) {
             note(host, text);
         }
     }

@@ -122,6 +122,7 @@ fn linked_file_outlives_its_name() {
     let missing = Endangered { name: "gone.jsonl", path: &folder.path().join("gone"), ..file };
     assert_eq!(store.link(&[file, missing, file]).unwrap(), 2);
     fs::remove_file(&path).unwrap();
+    assert_eq!(store.link(&[file]).unwrap(), 0);
     let id = store.collections().unwrap()[0].id;
     assert_eq!(store.links_of(id).unwrap(), ["log.jsonl"]);
     drop(store);

@@ -71,7 +71,9 @@ proptest! {
         let add = |store: &CopyStore| ["even", "odd"].map(|name| store.put(name, "", "").unwrap());
         let mut collections = add(&store);
         let mut model = Model::default();
-        for (step, seals) in steps {
+        for (at, (step, seals)) in steps.into_iter().enumerate() {
+            // A rewritten file is recognized by its start and end.
+            let end = format!("\nend {at}\n").into_bytes();
             let (file, bytes) = match step {
                 Step::Seal => {
                     store.seal_journals(Duration::ZERO).unwrap();
@@ -94,10 +96,11 @@ proptest! {
                     bytes.extend(more);
                     (file, bytes)
                 }
-                Step::Rewrite(file, bytes) => (file, bytes),
+                Step::Rewrite(file, bytes) => (file, [bytes, end].concat()),
                 Step::Reverse(file) => {
                     let bytes = model[file].last().cloned().unwrap_or_default();
-                    (file, bytes.split_inclusive(|byte| *byte == b'\n').rev().collect::<Vec<_>>().concat())
+                    let lines = bytes.split_inclusive(|byte| *byte == b'\n').rev();
+                    (file, lines.chain([&end[..]]).collect::<Vec<_>>().concat())
                 }
             };
             match capture(&store, collections[file % 2], &name(file), &bytes, seals) {

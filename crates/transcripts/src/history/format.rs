@@ -60,6 +60,10 @@ pub(crate) struct FormatSpec {
     pub(super) every_log: Option<fn(&Path, &Budget) -> Vec<LogFile>>,
     /// Reads the requests to models, if the logs report them.
     pub(super) usage: Option<UsageSource>,
+    /// Returns the other files that belong to a log: those that its reader opens, and the outputs that it names.
+    pub(super) beside: fn(log: &Path) -> Vec<PathBuf>,
+    /// The tables of a database with the rows of a session, and their columns with its id.
+    pub(super) tables: &'static [(&'static str, &'static str)],
 }
 
 impl FormatSpec {
@@ -87,7 +91,19 @@ impl FormatSpec {
             own_summary: None,
             every_log: None,
             usage: None,
+            beside: |_| vec![],
+            tables: &[],
         }
+    }
+
+    /// See [`FormatSpec::beside`].
+    pub(crate) fn beside(&self, log: &Path) -> Vec<PathBuf> {
+        (self.beside)(log)
+    }
+
+    /// See [`FormatSpec::tables`].
+    pub(crate) fn tables(&self) -> &'static [(&'static str, &'static str)] {
+        self.tables
     }
 
     /// Returns the lines that the user undid, among those that begin in a range of byte offsets; empty for formats that

@@ -2,6 +2,7 @@
 
 use super::{
     formats,
+    kept::KeptLog,
     log::{known, log_file::LogFile},
     logs::{History, Source},
     transcript::{Listing, Provider, Query, Transcript},
@@ -67,11 +68,16 @@ impl History {
 
     fn scan_logs(&self, query: &Query, budget: &Budget) -> Listing {
         let folders = self.discover(query.provider, budget);
+        self.rows_of(&folders, query, budget)
+    }
+
+    /// Returns the sessions of logs that were found, like [`History::rows`].
+    pub(super) fn rows_of(&self, folders: &[Folder], query: &Query, budget: &Budget) -> Listing {
         let timed_out = budget.timed_out();
         if *query == (Query { all: query.all, read_time: query.read_time, ..Query::default() })
             && !budget.spent()
         {
-            self.forget_vanished(&folders);
+            self.forget_vanished(folders);
         }
         let all =
             folders.iter().flat_map(|folder| folder.files.iter().map(move |file| Found { folder, file }));
@@ -138,9 +144,15 @@ impl History {
         let folder = |(source, files): (Source, Option<Vec<LogFile>>)| Folder {
             source,
             files: files.unwrap_or_default(),
+            kept: HashMap::new(),
             by_id: OnceLock::new(),
         };
-        sources.into_iter().zip(found).map(folder).collect()
+        let mut folders: Vec<_> = sources.into_iter().zip(found).map(folder).collect();
+        // Logs that were not found in time are not gone.
+        if !budget.spent() {
+            self.add_kept(&mut folders);
+        }
+        folders
     }
 
     fn read_all(&self, wanted: &[Found<'_>], with_unread: bool, budget: &Budget) -> Listing {
@@ -154,6 +166,11 @@ impl History {
         for (logs, remembered) in folders.iter().zip(remembered) {
             let remembered = remembered.unwrap_or_default();
             for found in *logs {
+                if let Some(log) = found.folder.kept.get(&found.file.path) {
+                    let gone = Some(log.gone.unwrap_or_default());
+                    listing.rows.push(Transcript { gone, ..log.row.clone() });
+                    continue;
+                }
                 match remembered.get(found.file.path.as_os_str()) {
                     Some((stamp, row)) if *stamp == found.file.stamp => {
                         let changed_at = found.file.changed_at();
@@ -212,7 +229,10 @@ impl History {
 /// An agent's folder, and the logs in it.
 pub(super) struct Folder {
     pub(super) source: Source,
+    /// Logs that exist, and those that are kept.
     pub(super) files: Vec<LogFile>,
+    /// The kept ones among them, by path.
+    pub(super) kept: HashMap<PathBuf, Arc<KeptLog>>,
     by_id: OnceLock<HashMap<String, PathBuf>>,
 }
 

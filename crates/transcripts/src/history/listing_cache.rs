@@ -2,6 +2,7 @@
 
 use super::transcript::Transcript;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{HashMap, HashSet},
     ffi::OsString,
@@ -13,7 +14,7 @@ use std::{
 pub const READER_VERSION: u32 = 7;
 
 /// State of a file when it was parsed. A row is valid as long as its stamp matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileStamp {
     /// Bytes.
     pub size: u64,

@@ -4,6 +4,7 @@
 use super::{
     format::FormatSpec,
     formats,
+    kept::KeptLogs,
     listing_cache::{ListingCache, MemoryListingCache},
     roots::HistoryRoots,
     search_text::word_index::WordIndex,
@@ -24,6 +25,8 @@ pub struct History {
     pub(super) cache: Arc<dyn ListingCache>,
     /// Finds words without reading logs.
     pub(super) words: Option<Arc<dyn WordIndex>>,
+    /// Copies of logs that no longer exist.
+    pub(super) kept: Option<Arc<dyn KeptLogs>>,
     /// Shared by all clones: a change applies to each.
     pub(super) excluded: Arc<Exclusions>,
     limit: Option<Arc<WorkspaceLimit>>,
@@ -34,12 +37,17 @@ pub struct History {
 impl History {
     /// Reads `roots`; `cache` holds parsed logs.
     pub fn new(roots: HistoryRoots, cache: Arc<dyn ListingCache>) -> Self {
-        Self { roots, cache, words: None, excluded: Arc::default(), limit: None, listed: None }
+        Self { roots, cache, words: None, kept: None, excluded: Arc::default(), limit: None, listed: None }
     }
 
     /// Looks up words in `words` rather than in the logs that it covers.
     pub fn with_words(self, words: Arc<dyn WordIndex>) -> Self {
         Self { words: Some(words), ..self }
+    }
+
+    /// Reads the kept copies of logs that no longer exist.
+    pub(crate) fn with_kept(self, kept: Arc<dyn KeptLogs>) -> Self {
+        Self { kept: Some(kept), ..self }
     }
 
     pub fn exclude(&self, excluded: ExcludedSessions) {

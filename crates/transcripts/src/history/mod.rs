@@ -8,6 +8,7 @@ mod forget;
 mod format;
 mod formats;
 mod intent;
+mod kept;
 mod list;
 mod listing_cache;
 mod log;
@@ -44,6 +45,10 @@ pub use crate::history::{
     list::RecentWorkspace,
 };
 pub use digest::Digest;
+pub(crate) use formats::spec as format_of;
+pub(crate) use kept::{KeptLog, KeptLogs, ListedLog, Unpacked, below, below_root};
+pub(crate) use log::log_file::LogFile;
+pub(crate) use sqlite::read_database as read_agent_database;
 pub use intent::{Relative, choose, sentence};
 pub use logs::History;
 pub use part::{Part, TranscriptPart};
@@ -52,5 +57,5 @@ pub use requests::{FoundUsage, RequestUsage, UsageFlags, UsageLimit};
 pub use roots::HistoryRoots;
 pub use search::WordLines;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
-pub use transcript::{Listing, Provider, Query, Transcript, Unknown};
+pub use transcript::{Gone, GoneReason, Listing, Provider, Query, Transcript, Unknown};
 pub use usage_logs::{ReadUpTo, ReadUsage, UsageExclusion, UsageLog};

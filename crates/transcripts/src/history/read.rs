@@ -125,10 +125,11 @@ impl History {
     }
 
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
-        (self.source(transcript)?.format.open)(transcript.files())
+        let located = self.locate(transcript)?;
+        (located.format().open)(located.files())
     }
 
-    fn source(&self, transcript: &Transcript) -> io::Result<Source> {
+    pub(super) fn source(&self, transcript: &Transcript) -> io::Result<Source> {
         let provider = transcript.provider;
         let holds = |source: &Source| transcript.file_path.starts_with(&source.root);
         self.sources(Some(provider)).into_iter().max_by_key(holds).ok_or_else(|| {
@@ -137,16 +138,18 @@ impl History {
     }
 
     pub(super) fn decoder(&self, transcript: &Transcript, budget: &Budget) -> io::Result<Box<dyn Decoder>> {
-        let source = self.source(transcript)?;
+        let located = self.locate(transcript)?;
+        let Source { format, root, .. } = &located.source;
         let files: OnceLock<HashMap<String, PathBuf>> = OnceLock::new();
         let locate = |id: &str| {
             let found = || {
-                let files = (source.format.discover)(&source.root, budget).into_iter();
+                let files = (format.discover)(root, budget).into_iter();
                 files.map(|file| (file.id, file.path)).collect()
             };
-            files.get_or_init(found).get(id).cloned()
+            let here = files.get_or_init(found).get(id).cloned();
+            here.or_else(|| Some(self.unpacked_log(&located.source, id)?.path))
         };
-        Ok((source.format.decoder)(transcript.files(), &locate, budget))
+        Ok((format.decoder)(located.files(), &locate, budget))
     }
 
     /// Returns a decoder for the lines from byte `from` of a log on. `undone` has the undone lines that the open
@@ -158,17 +161,17 @@ impl History {
         from: u64,
         budget: &Budget,
     ) -> io::Result<LogDecoder> {
-        let format = self.source(transcript)?.format;
-        let undone = undone.or(|| format.undone(transcript.files(), from..u64::MAX, budget));
+        let located = self.locate(transcript)?;
+        let undone = undone.or(|| located.format().undone(located.files(), from..u64::MAX, budget));
         let decoder = LogDecoder::new(self.decoder(transcript, budget)?, undone);
         Ok(decoder.with_copies_of(self.origins_of_original(transcript, budget)))
     }
 
     /// Returns whether lines before byte `offset` of a log were undone by those after it.
     pub fn undoes_before(&self, transcript: &Transcript, offset: u64, budget: &Budget) -> bool {
-        let Ok(Source { format, .. }) = self.source(transcript) else { return true };
+        let Ok(located) = self.locate(transcript) else { return true };
         let from = offset.saturating_sub(limits::RECENTLY_UNDONE);
-        format.undoes_before(transcript.files(), from, offset, budget)
+        located.format().undoes_before(located.files(), from, offset, budget)
     }
 
     /// Returns the origins of the lines of the session that `transcript` was copied from: empty if it is not a copy,
@@ -176,8 +179,10 @@ impl History {
     fn origins_of_original(&self, transcript: &Transcript, budget: &Budget) -> Option<HashSet<u64>> {
         let mut origins = HashSet::new();
         let Some(original) = &transcript.continues else { return Some(origins) };
-        let Source { format, root, .. } = self.source(transcript).ok()?;
-        let file = (format.discover)(&root, budget).into_iter().find(|file| file.id == *original)?;
+        let source = self.source(transcript).ok()?;
+        let format = source.format;
+        let found = (format.discover)(&source.root, budget).into_iter().find(|file| file.id == *original);
+        let file = found.or_else(|| self.unpacked_log(&source, original))?;
         if transcript.first_line.is_none() {
             return Some(origins);
         }
@@ -196,17 +201,20 @@ impl History {
         transcript: &Transcript,
         budget: &Budget,
     ) -> io::Result<Box<dyn Decoder>> {
-        Ok(self.source(transcript)?.format.line_decoder(transcript.files(), budget))
+        let located = self.locate(transcript)?;
+        Ok(located.format().line_decoder(located.files(), budget))
     }
 
     /// Returns the title given by the agent or the user, by the rules of the agent's list; never a prompt.
     pub(crate) fn given_title(&self, transcript: &Transcript, budget: &Budget) -> Option<String> {
         self.check(transcript).ok()?;
-        let source = self.source(transcript).ok()?;
-        let name = (source.format.names)(&source.root).remove(&transcript.id);
+        let located = self.locate(transcript).ok()?;
+        let name = (located.format().names)(&located.source.root).remove(&transcript.id);
         // Lines copied from a parent do not matter: a name is not a turn.
-        let logged =
-            || source.format.summarise(&LogFile::of_transcript(transcript), &|_| None, budget).given_title;
+        let logged = || {
+            let file = LogFile::of_transcript(&located.moved(transcript));
+            located.format().summarise(&file, &|_| None, budget).given_title
+        };
         match name {
             Some(name) if name.is_given => Some(name.text),
             name => logged().or(name.map(|name| name.text)),

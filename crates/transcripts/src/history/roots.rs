@@ -1,6 +1,7 @@
 //! Log folders of the agents.
 
 use super::{format::Environment, formats, transcript::Provider};
+use openagents_core::git;
 use std::{
     collections::BTreeMap,
     ffi::OsString,
@@ -32,6 +33,11 @@ impl HistoryRoots {
     pub fn with(mut self, provider: Provider, root: impl Into<PathBuf>) -> Self {
         self.0.insert(provider, vec![root.into()]);
         self
+    }
+
+    /// Returns whether a folder is an agent's, or below one.
+    pub fn contains(&self, folder: &Path) -> bool {
+        self.iter().any(|(_, root)| folder.starts_with(root) || folder.starts_with(git::real_path(root)))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (Provider, &Path)> {

@@ -167,6 +167,31 @@ pub struct Transcript {
     /// Data that its reader does not know, in the part that the list reads.
     #[serde(default, skip_serializing_if = "Unknown::is_empty")]
     pub unknown: Unknown,
+    /// Its log no longer exists: it is read from the kept copy.
+    #[serde(skip)]
+    pub gone: Option<Gone>,
+}
+
+/// Since when a log no longer exists, and why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Gone {
+    /// Milliseconds since the epoch; absent if that was noticed just now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+    #[serde(default)]
+    pub reason: GoneReason,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum GoneReason {
+    /// Its agent deletes sessions of its age.
+    Retention,
+    /// It was younger, so it was deleted by hand or by a program.
+    Deleted,
+    #[default]
+    Unknown,
 }
 
 /// Data in a session that its reader does not know.

@@ -7,9 +7,12 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use openagents_core::{CancellationToken, budget::Budget};
-use openagents_transcripts::history::{
-    Event, EventKind, History, HistoryRoots, MemoryListingCache, Provider, Query, ReadEnd, SearchQuery, Span,
-    Transcript, Unknown,
+use openagents_transcripts::{
+    history::{
+        Event, EventKind, GoneReason, History, HistoryRoots, MemoryListingCache, Part, Provider, Query, ReadEnd,
+        SearchQuery, Span, Transcript, Unknown,
+    },
+    keep::{KeepSettings, Keeper, KeptCopies},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -519,4 +522,156 @@ fn trust_catalogue_has_every_agent() {
     for provider in Provider::ALL {
         assert!(loaders.contains(provider.display_name()), "{}", provider.display_name());
     }
+}
+
+fn assert_same(now: &str, before: &str, what: &str) {
+    for (now, before) in now.lines().zip(before.lines()) {
+        assert_eq!(now, before, "{what}");
+    }
+    assert_eq!(now.lines().count(), before.lines().count(), "{what}");
+}
+
+/// What a user can read of all sessions: rows, events with their lines, single lines, the end, and what a search finds.
+fn everything(history: &History) -> String {
+    let mut text = String::new();
+    let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
+    assert!(!listing.timed_out && listing.unread == 0);
+    for row in listing.rows {
+        assert_eq!(history.find(&row.id, Some(row.provider), &budget()).map(|row| row.id), Some(row.id.clone()));
+        writeln!(text, "{:?}", Transcript { gone: None, ..row.clone() }).unwrap();
+        let end = history.read_transcript(&row, Span::default(), &budget(), &mut |event| {
+            writeln!(text, "{}", rendered(&event)).unwrap();
+            ControlFlow::Continue(())
+        });
+        writeln!(text, "{end:?}").unwrap();
+        writeln!(text, "{:?}", history.line(&row, 2, &budget()).unwrap()).unwrap();
+        writeln!(text, "{:?}", history.part(&row, Part::End, 2000, &budget()).unwrap()).unwrap();
+        writeln!(text, "{:?}", history.find_lines(&row, "e", 50, &budget()).unwrap()).unwrap();
+    }
+    let query = SearchQuery { pattern: "e".into(), all: true, max_matches: 50, ..SearchQuery::default() };
+    let found = history.search(&query, &budget(), &budget(), &()).unwrap();
+    writeln!(text, "{:?}", found.matches).unwrap();
+    text
+}
+
+#[test]
+fn deleted_sessions_are_read_as_if_they_were_there() {
+    let settings = KeepSettings { on: Some(true), ..KeepSettings::default() };
+    for provider in Provider::ALL {
+        let (agent, home) = (Agent::new(provider), tempfile::tempdir().unwrap());
+        let copies = KeptCopies::open(home.path()).unwrap();
+        let history = agent.history().with_copies(copies.clone());
+        let (before, stamps_before) = (everything(&history), stamps(&agent.folder));
+        let keeper = Keeper::start(copies, Arc::new(history.clone()), settings.clone());
+        keeper.round().unwrap();
+        assert_eq!(keeper.status().waiting, 0, "{provider:?}");
+        assert_eq!(stamps(&agent.folder), stamps_before, "{provider:?}: keeping wrote into the folder");
+        for path in files(&agent.folder) {
+            fs::remove_file(path).unwrap();
+        }
+        // At once, and after it was noticed.
+        assert_same(&everything(&history), &before, provider.as_str());
+        keeper.round().unwrap();
+        assert_same(&everything(&history), &before, provider.as_str());
+        let rows = history.list(&Query { all: true, ..Query::default() }, &budget()).rows;
+        assert!(rows.iter().all(|row| row.gone.is_some()), "{provider:?}");
+        keeper.stop();
+        drop((history, keeper));
+        // Another process, which only reads.
+        let copies = KeptCopies::open_reader(home.path()).unwrap().unwrap();
+        let history = agent.history().with_copies(copies.clone());
+        assert_same(&everything(&history), &before, provider.as_str());
+    }
+}
+
+#[test]
+fn kept_sessions_come_and_go_with_their_logs() {
+    let settings = KeepSettings { on: Some(true), ..KeepSettings::default() };
+    let (agent, home) = (Agent::new(Provider::ClaudeCode), tempfile::tempdir().unwrap());
+    let copies = KeptCopies::open(home.path()).unwrap();
+    let history = agent.history().with_copies(copies.clone());
+    let keeper = Keeper::start(copies.clone(), Arc::new(history.clone()), KeepSettings::default());
+    keeper.round().unwrap();
+    assert_eq!((keeper.status().sizes.collections, keeper.status().waiting), (0, 0), "not before the user agreed");
+    assert!(keeper.status().found.0 > 0);
+    keeper.configure(settings);
+    keeper.round().unwrap();
+    let row = history.list(&Query::default(), &budget()).rows.remove(0);
+    let find = || history.find(&row.id, None, &budget());
+    assert_eq!(find().unwrap().gone, None);
+    let log = fs::read(&row.file_path).unwrap();
+    let month_ago = SystemTime::now() - Duration::from_secs(31 * 24 * 60 * 60);
+    fs::File::options().write(true).open(&row.file_path).unwrap().set_modified(month_ago).unwrap();
+    keeper.round().unwrap();
+    fs::remove_file(&row.file_path).unwrap();
+    keeper.round().unwrap();
+    let gone = find().unwrap().gone.unwrap();
+    assert_eq!(gone.reason, GoneReason::Retention);
+    assert!(gone.since.is_some());
+    // It is restored to a folder, and into the agent's.
+    let to = home.path().join("restored");
+    let roots = HistoryRoots::default().with(Provider::ClaudeCode, agent.folder.as_path());
+    copies.restore_to(row.provider, &row.id, &to, &roots).unwrap();
+    let restored = to.join(row.file_path.strip_prefix(&agent.folder).unwrap());
+    assert_eq!(fs::read(restored).unwrap(), log);
+    assert!(copies.restore_to(row.provider, &row.id, &to, &roots).is_err(), "not empty");
+    let inside = agent.folder.join("projects/new");
+    assert!(copies.restore_to(row.provider, &row.id, &inside, &roots).is_err(), "an agent's folder");
+    copies.restore_into_agent(row.provider, &row.id).unwrap();
+    assert_eq!(fs::read(&row.file_path).unwrap(), log);
+    assert!(row.file_path.metadata().unwrap().modified().unwrap().elapsed().unwrap() < Duration::from_secs(60));
+    assert!(copies.restore_into_agent(row.provider, &row.id).is_err(), "nothing is overwritten");
+    keeper.round().unwrap();
+    assert_eq!(find().unwrap().gone, None);
+    // Its copy is deleted, and then its log.
+    keeper.forget(&|_, id, _| id == row.id).unwrap();
+    keeper.round().unwrap();
+    assert!(copies.restore_to(row.provider, &row.id, &home.path().join("b"), &roots).is_ok(), "its log exists");
+    fs::remove_file(&row.file_path).unwrap();
+    keeper.forget(&|_, id, _| id == row.id).unwrap();
+    keeper.round().unwrap();
+    assert_eq!(find(), None);
+    keeper.stop();
+}
+
+#[test]
+fn sessions_that_an_agent_deletes_at_its_start_are_linked_first() {
+    let settings = KeepSettings { on: Some(true), ..KeepSettings::default() };
+    let (agent, home) = (Agent::new(Provider::ClaudeCode), tempfile::tempdir().unwrap());
+    let copies = KeptCopies::open(home.path()).unwrap();
+    let history = agent.history().with_copies(copies.clone());
+    let before = everything(&history);
+    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings);
+    assert_eq!(keeper.secure(Provider::ClaudeCode, Duration::from_secs(10)), 0);
+    for path in files(&agent.folder) {
+        fs::remove_file(path).unwrap();
+    }
+    keeper.round().unwrap();
+    assert_same(&everything(&history), &before, "linked");
+    assert_eq!(fs::read_dir(home.path().join("kept.noindex/links")).unwrap().count(), 0);
+    keeper.stop();
+}
+
+#[test]
+fn excluded_sessions_are_not_kept() {
+    let settings = KeepSettings { on: Some(true), ..KeepSettings::default() };
+    let (agent, home) = (Agent::new(Provider::Codex), tempfile::tempdir().unwrap());
+    let copies = KeptCopies::open(home.path()).unwrap();
+    let history = agent.history().with_copies(copies.clone());
+    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings);
+    keeper.round().unwrap();
+    assert!(keeper.status().sizes.collections > 0);
+    for path in files(&agent.folder) {
+        fs::remove_file(path).unwrap();
+    }
+    keeper.round().unwrap();
+    let mut excluded = history.excluded();
+    excluded.agents.push(Provider::Codex);
+    history.exclude(excluded);
+    keeper.forget_excluded().unwrap();
+    keeper.round().unwrap();
+    assert_eq!(keeper.status().sizes.collections, 0);
+    history.exclude(openagents_transcripts::history::ExcludedSessions::default());
+    assert_eq!(history.list(&Query { all: true, ..Query::default() }, &budget()).rows, []);
+    keeper.stop();
 }

@@ -219,10 +219,21 @@ fn chats(folder: &Path, subagents: bool, budget: &Budget, files: &mut Vec<LogFil
     }
 }
 
+fn project(log: &Path) -> Option<&Path> {
+    log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?.parent()
+}
+
+/// Returns the files with the workspace of a session.
+pub(super) fn beside(log: &Path) -> Vec<PathBuf> {
+    let Some(project) = project(log) else { return vec![] };
+    let table = project.parent().and_then(Path::parent).map(|root| root.join("projects.json"));
+    let own = project.join(WORKSPACE);
+    if own.exists() { vec![own] } else { table.into_iter().collect() }
+}
+
 /// Returns the workspace of a session, from its project's folder or from the table of all projects.
 pub(crate) fn workspace(log: &Path) -> Option<PathBuf> {
-    let chats = log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "chats"))?;
-    let project = chats.parent()?;
+    let project = project(log)?;
     if let Some(bytes) = file::read_bounded(&project.join(WORKSPACE), limits::GIT_FILE) {
         let path = file::text(&bytes).trim().to_owned();
         return (!path.is_empty()).then(|| PathBuf::from(path));

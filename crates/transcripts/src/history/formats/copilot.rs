@@ -252,7 +252,7 @@ fn session(folder: &Path, id: &str) -> Option<LogFile> {
 /// Introduce a value of several lines.
 const BLOCKS: [&str; 6] = ["|", "|-", "|+", ">", ">-", ">+"];
 
-fn workspace_of(log: &Path) -> PathBuf {
+pub(super) fn workspace_of(log: &Path) -> PathBuf {
     log.with_file_name("workspace.yaml")
 }
 

@@ -158,6 +158,11 @@ pub(super) fn may_have_run_below(log: &Path, folder: &Path) -> bool {
     project(log).and_then(Path::file_name).is_none_or(|project| folder::may_be_below(project, folder))
 }
 
+/// Returns the file with the workspace of a session.
+pub(super) fn beside(log: &Path) -> Vec<PathBuf> {
+    project(log).map(|project| project.join(TRUSTED)).into_iter().collect()
+}
+
 fn project(log: &Path) -> Option<&Path> {
     log.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == TRANSCRIPTS))?.parent()
 }

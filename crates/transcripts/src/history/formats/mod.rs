@@ -23,7 +23,7 @@ use super::{
     usage,
 };
 
-pub(super) fn spec(provider: Provider) -> &'static FormatSpec {
+pub(crate) fn spec(provider: Provider) -> &'static FormatSpec {
     &FORMATS[provider as usize]
 }
 
@@ -52,6 +52,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             own_summary: Some(|file, _, budget| claude::summarise(file, budget)),
             every_log: Some(claude::every_log),
             usage: Some(Lines(usage::claude)),
+            beside: claude::beside,
             ..FormatSpec::new(Provider::ClaudeCode, claude::discover, |files, _, budget| {
                 Box::new(claude::ClaudeDecoder::new(files.newest, budget))
             })
@@ -64,6 +65,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["tmp"],
             open: chats::open,
             usage: Some(Whole(usage::gemini)),
+            beside: chats::beside,
             ..FormatSpec::new(Provider::Gemini, chats::discover, |files, _, _| {
                 Box::new(chats::ChatDecoder::new(chats::workspace(files.newest)))
             })
@@ -83,6 +85,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             root: |environment| environment.folder_or("COPILOT_HOME", ".copilot"),
             watched: &["session-state"],
             usage: Some(Whole(usage::copilot)),
+            beside: |log| vec![copilot::workspace_of(log)],
             ..FormatSpec::new(Provider::Copilot, copilot::discover, |files, _, _| {
                 Box::new(copilot::CopilotDecoder::new(files.newest))
             })
@@ -113,6 +116,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             may_have_run_in: cursor::may_have_run_in,
             may_have_run_below: cursor::may_have_run_below,
             open: cursor::open,
+            beside: cursor::beside,
             ..FormatSpec::new(Provider::Cursor, cursor::discover, |files, _, _| {
                 Box::new(cursor::CursorDecoder::new(files.newest))
             })
@@ -133,6 +137,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             watched: &["", "tasks", "sessions"],
             open: cline::open,
             usage: Some(Whole(usage::cline)),
+            beside: cline::beside,
             ..FormatSpec::new(Provider::Cline, cline::discover, |files, _, _| {
                 Box::new(cline::decoder::ClineDecoder::new(files.newest))
             })
@@ -141,6 +146,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             root: |environment| environment.beneath_home(".factory"),
             watched: &["sessions"],
             usage: Some(Whole(usage::droid)),
+            beside: |log| vec![log.with_extension("settings.json")],
             ..FormatSpec::new(Provider::Droid, droid::discover, |files, _, _| {
                 Box::new(droid::DroidDecoder::new(files.newest))
             })
@@ -152,6 +158,8 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             is_database: true,
             open: opencode::open,
             usage: Some(Whole(usage::opencode)),
+            beside: opencode::beside,
+            tables: opencode::TABLES,
             ..FormatSpec::new(Provider::Opencode, opencode::discover, |_, _, _| {
                 Box::new(opencode::OpencodeDecoder::default())
             })
@@ -165,6 +173,7 @@ static FORMATS: [FormatSpec; Provider::ALL.len()] =
             is_database: true,
             open: goose::open,
             usage: Some(Whole(usage::goose)),
+            tables: &[("sessions", "id"), ("messages", "session_id")],
             ..FormatSpec::new(Provider::Goose, goose::discover, |_, _, _| {
                 Box::new(goose::GooseDecoder::default())
             })

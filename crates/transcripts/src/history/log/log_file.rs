@@ -5,6 +5,7 @@ use crate::history::{
     listing_cache::FileStamp,
     transcript::{Provider, SessionFiles, Transcript, Unknown},
 };
+use serde::{Deserialize, Serialize};
 use std::{
     io,
     path::{Component, Path, PathBuf},
@@ -12,7 +13,7 @@ use std::{
 use xxhash_rust::xxh32::xxh32;
 
 /// A log that was found but not opened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
     /// The files before it, oldest first, if the agent continued in another file.
@@ -127,6 +128,7 @@ impl LogFile {
             bad_lines: 0,
             version: None,
             unknown: Unknown::default(),
+            gone: None,
         }
     }
 }

@@ -12,9 +12,12 @@ pub(super) use self::{
 };
 
 use super::folder::{self, entries, paths};
-use crate::history::log::log_file::{LogFile, is_uuid};
-use openagents_core::budget::Budget;
-use std::path::Path;
+use crate::{
+    history::log::log_file::{LogFile, is_uuid},
+    limits,
+};
+use openagents_core::{CancellationToken, budget::Budget};
+use std::path::{Path, PathBuf};
 
 /// The deepest known path is `subagents/workflows/<runId>/agent-….jsonl`.
 const SUBAGENT_DEPTH: usize = 4;
@@ -66,6 +69,14 @@ fn subagents(
             None => {}
         }
     }
+}
+
+/// Returns what belongs to a log: the description of a sub-agent, and the outputs that are too long for the log.
+pub(super) fn beside(log: &Path) -> Vec<PathBuf> {
+    let budget = Budget::within(limits::DATABASE_SESSION, &CancellationToken::new());
+    let folder = log.with_extension("").join("tool-results");
+    let outputs = paths(&folder, &budget);
+    std::iter::once(log.with_extension("meta.json")).chain(outputs).collect()
 }
 
 /// Returns whether the name of a session's project may stand for a folder or one below it.

@@ -236,6 +236,11 @@ pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {
     files
 }
 
+/// Returns the other file of a task, or the manifest of a session.
+pub(super) fn beside(log: &Path) -> Vec<PathBuf> {
+    vec![manifest(log).unwrap_or_else(|| log.with_file_name(SHOWN))]
+}
+
 /// Returns whether a log is from the CLI, which marks results and prompts differently from the editor.
 pub(super) fn is_cli_log(log: &Path) -> bool {
     log.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(MESSAGES))

@@ -39,6 +39,20 @@ pub(super) fn open(files: SessionFiles<'_>) -> io::Result<OpenLog> {
     if tree::is_session(files.newest) { tree::open(files.newest) } else { tables::open(files.newest) }
 }
 
+/// The tables of both generations with the rows of a session. No other table is copied: some hold credentials.
+pub(super) const TABLES: &[(&str, &str)] = &[
+    ("session", "id"),
+    ("message", "session_id"),
+    ("part", "session_id"),
+    ("session_v2", "id"),
+    ("session_message", "session_id"),
+];
+
+/// Returns the files of the messages and parts of a session that is a tree of files.
+pub(super) fn beside(log: &Path) -> Vec<PathBuf> {
+    if tree::is_session(log) { tree::contents(log) } else { vec![] }
+}
+
 /// Finds the sessions in a data folder, or in one database. A data folder has the databases `opencode.db` and
 /// `opencode-<channel>.db`, and `storage/`, which remains when its sessions move into a database.
 pub(super) fn discover(root: &Path, budget: &Budget) -> Vec<LogFile> {

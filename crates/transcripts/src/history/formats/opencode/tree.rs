@@ -64,6 +64,16 @@ pub(super) fn open(path: &Path) -> io::Result<OpenLog> {
     Ok(unfolded.into_log())
 }
 
+/// Returns the files of the messages and parts of a session.
+pub(super) fn contents(session: &Path) -> Vec<PathBuf> {
+    let Some((storage, id)) = storage_and_id(session) else { return vec![] };
+    let of_message = |(message, path): (String, PathBuf)| {
+        let parts = sorted(&storage.join("part").join(message)).into_iter().map(|(_, path)| path);
+        std::iter::once(path).chain(parts.collect::<Vec<_>>())
+    };
+    sorted(&storage.join("message").join(id)).into_iter().flat_map(of_message).collect()
+}
+
 fn about(session: &Node<'_>) -> About {
     let text = |key| session.text(key).map(str::to_owned);
     About {

@@ -7,10 +7,10 @@ use std::{
 };
 
 /// The environment variables that the agent is started with, its workspace, and the current time.
-pub(crate) struct Place<'a> {
-    pub(crate) variable: &'a dyn Fn(&str) -> Option<String>,
-    pub(crate) workspace: &'a Path,
-    pub(crate) now: SystemTime,
+pub struct Place<'a> {
+    pub variable: &'a dyn Fn(&str) -> Option<String>,
+    pub workspace: &'a Path,
+    pub now: SystemTime,
 }
 
 impl Place<'_> {

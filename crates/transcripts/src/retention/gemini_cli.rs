@@ -75,6 +75,17 @@ pub(super) fn count_due(place: &Place<'_>) -> usize {
     sessions.iter().filter(is_lost).count()
 }
 
+pub(super) fn period(place: &Place<'_>) -> Option<Duration> {
+    read_rules(&place.folder("GEMINI_CLI_HOME", "")?.join(".gemini"), place.workspace)?.max_age
+}
+
+pub(super) fn is_managed() -> bool {
+    let files = SYSTEM.map(PathBuf::from);
+    let settings = read_settings(&files, |text| serde_json::from_str(&without_comments(text)).ok());
+    let has = |settings: &Value| settings["general"].get("sessionRetention").is_some();
+    settings.unwrap_or_default().iter().any(has)
+}
+
 /// Returns the rules; `None` if nothing is deleted.
 fn read_rules(home: &Path, workspace: &Path) -> Option<Rules> {
     let files = [

@@ -11,7 +11,7 @@ use std::{
     fs::{self, File},
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 const DEFAULT_DAYS: u64 = 30;
@@ -42,6 +42,16 @@ pub(super) fn count_due(place: &Place<'_>) -> usize {
     let transcripts =
         projects.flat_map(|project| fs::read_dir(project.path()).into_iter().flatten().flatten());
     transcripts.filter(|file| is_due(&file.path(), cutoff, desktop)).count()
+}
+
+pub(super) fn period(place: &Place<'_>) -> Option<Duration> {
+    let (days, _) = periods(&place.folder("CLAUDE_CONFIG_DIR", ".claude")?, place.workspace)?;
+    DAY.checked_mul(u32::try_from(days).ok()?)
+}
+
+pub(super) fn is_managed() -> bool {
+    let settings = read_settings(&[PathBuf::from(MANAGED)], |text| serde_json::from_str(text).ok());
+    settings.unwrap_or_default().iter().any(|settings: &Value| settings.get("cleanupPeriodDays").is_some())
 }
 
 fn days_ago(place: &Place<'_>, days: u64) -> Option<SystemTime> {
@@ -104,7 +114,6 @@ fn is_of_desktop(path: &Path) -> std::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     struct Home {
         keep: tempfile::TempDir,

@@ -1,0 +1,583 @@
+//! Captures what is new in the logs of all agents, on a thread.
+
+use super::{
+    copies::{KeptCopies, KeptSession, described},
+    rows,
+    settings::KeepSettings,
+};
+use crate::{
+    history::{Gone, GoneReason, History, ListedLog, LogFile, Provider, below_root, format_of},
+    retention::{Place, Retention},
+};
+use openagents_core::{CancellationToken, budget::Budget, clock::now_ms, file};
+use openagents_keep::{Captured, Endangered, KeepError, Sealing, Sizes, Verified};
+use parking_lot::{Mutex, RwLock};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+    fs::File,
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant, SystemTime},
+};
+
+/// Delay before the first round.
+const FIRST: Duration = Duration::from_secs(1);
+/// Time between two rounds: agents write many lines at once.
+const PAUSE: Duration = Duration::from_secs(3);
+/// Time after which a round is made although nothing was reported.
+const UNREPORTED: Duration = Duration::from_secs(30);
+/// Time limit for finding the logs.
+const LISTING: Duration = Duration::from_secs(60);
+/// A log that did not change for this long goes directly into packs, and its journal is sealed.
+const QUIET: Duration = Duration::from_secs(600);
+/// Logs captured before their rows are written.
+const PART: usize = 100;
+/// Bytes of logs after which this happens too.
+const PART_BYTES: u64 = 64 << 20;
+/// A log that its agent deletes within this time is captured first, and linked until then.
+const SOON: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// Bytes that stay free on the disk.
+const FREE: u64 = 1_000_000_000;
+/// Part of the free disk that copies may take.
+const FREE_PART: u64 = 10;
+/// Days after which a deleted session's copy is deleted too, if the user chose that.
+const FORGOTTEN_AFTER: i64 = 7;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// Parts of the copies of which one is verified each day.
+const PARTS: i64 = 100;
+
+type OnChange = Arc<dyn Fn() + Send + Sync>;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum KeepState {
+    #[default]
+    Off,
+    On,
+    /// The disk has less than 1 GB free.
+    Paused,
+    /// The limit is reached.
+    Full,
+}
+
+/// Sessions that an agent deletes soon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletedSoon {
+    pub provider: Provider,
+    /// Sessions that it deletes at its next start.
+    pub now: usize,
+    /// Days after which it deletes sessions.
+    pub days: u64,
+    /// An organization's settings say so.
+    pub is_managed: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeeperStatus {
+    pub state: KeepState,
+    /// What is stored.
+    pub sizes: Sizes,
+    /// Bytes that may be stored.
+    pub limit: u64,
+    /// Sessions that were found, and their bytes.
+    pub found: (usize, u64),
+    /// Sessions that are not captured in their current state.
+    pub waiting: usize,
+    pub soon: Vec<DeletedSoon>,
+    /// Bytes in damaged parts of copies that were verified.
+    pub damaged: u64,
+    /// When copies were last verified, in milliseconds since the epoch.
+    pub verified_at: Option<i64>,
+}
+
+/// Captures logs until it is dropped.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    wake: Sender<()>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Shared {
+    copies: Arc<KeptCopies>,
+    history: Arc<History>,
+    settings: RwLock<KeepSettings>,
+    status: Mutex<KeeperStatus>,
+    watchers: Mutex<Vec<OnChange>>,
+    /// Held during a round, and while copies are erased.
+    round: Mutex<()>,
+    cancel: CancellationToken,
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Keeper").field("status", &self.shared.status).finish_non_exhaustive()
+    }
+}
+
+impl Keeper {
+    /// Starts the thread.
+    pub fn start(copies: Arc<KeptCopies>, history: Arc<History>, settings: KeepSettings) -> Arc<Self> {
+        let (wake, wakes) = channel();
+        let shared = Arc::new(Shared {
+            copies,
+            history,
+            settings: RwLock::new(settings),
+            status: Mutex::default(),
+            watchers: Mutex::default(),
+            round: Mutex::default(),
+            cancel: CancellationToken::new(),
+        });
+        let thread = {
+            let shared = shared.clone();
+            thread::Builder::new().name("keep".to_owned()).spawn(move || shared.follow(&wakes))
+        };
+        let thread = thread.inspect_err(|error| tracing::error!(%error, "no sessions are kept")).ok();
+        Arc::new(Self { shared, wake, thread: Mutex::new(thread) })
+    }
+
+    /// Calls `on_change` whenever the status changes.
+    pub fn watch(&self, on_change: OnChange) {
+        self.shared.watchers.lock().push(on_change);
+    }
+
+    /// Something in the logs has changed.
+    pub fn wake(&self) {
+        // The thread may have ended.
+        let _ = self.wake.send(());
+    }
+
+    pub fn status(&self) -> KeeperStatus {
+        self.shared.status.lock().clone()
+    }
+
+    pub fn copies(&self) -> &Arc<KeptCopies> {
+        &self.shared.copies
+    }
+
+    pub fn settings(&self) -> KeepSettings {
+        self.shared.settings.read().clone()
+    }
+
+    /// Applies the user's settings.
+    pub fn configure(&self, settings: KeepSettings) {
+        *self.shared.settings.write() = settings;
+        self.wake();
+    }
+
+    /// Captures what is new now. Blocks.
+    pub fn round(&self) -> Result<(), KeepError> {
+        self.shared.round(&|| false)
+    }
+
+    /// Makes sure that what an agent deletes as it starts is captured, or linked until it is. Returns the number of
+    /// sessions that are neither. Blocks, for at most about `wait`.
+    pub fn secure(&self, provider: Provider, wait: Duration) -> usize {
+        let is_kept = self.shared.settings.read().keeps(provider) && Retention::of(provider).is_some();
+        if !is_kept {
+            return 0;
+        }
+        let budget = Budget::within(wait, &self.shared.cancel);
+        let logs = self.shared.history.listed_logs_of(Some(provider), &budget).0;
+        let due: Vec<&ListedLog> = logs.iter().filter(|log| !self.shared.is_captured(log)).collect();
+        let linked = self.shared.link(&due).unwrap_or_else(|error| {
+            tracing::warn!(%error, "sessions that an agent deletes could not be linked");
+            0
+        });
+        self.wake();
+        due.len().saturating_sub(linked)
+    }
+
+    /// Erases the copies of sessions that the user has excluded. Blocks.
+    pub fn forget_excluded(&self) -> Result<(), KeepError> {
+        let _round = self.shared.round.lock();
+        self.shared.forget_excluded()
+    }
+
+    /// Erases copies: those of sessions, or those of all that were gone before a time in milliseconds since the epoch.
+    /// Returns their number. Blocks.
+    pub fn forget(&self, which: &dyn Fn(Provider, &str, Option<Gone>) -> bool) -> Result<usize, KeepError> {
+        let _round = self.shared.round.lock();
+        let mut sessions = self.shared.copies.sessions();
+        sessions.retain(|session| {
+            let row = &session.log.row;
+            which(row.provider, &row.id, session.log.gone)
+        });
+        self.shared.copies.erase(&sessions)?;
+        self.shared.changed(|_| {});
+        self.wake();
+        Ok(sessions.len())
+    }
+
+    /// Compares all copies with their checksums. Blocks.
+    pub fn verify(&self) -> Result<Verified, KeepError> {
+        self.shared.verify((0, 1))
+    }
+
+    /// Ends the thread. Blocks until the current log is captured.
+    pub fn stop(&self) {
+        self.shared.cancel.cancel();
+        self.wake();
+        if let Some(thread) = self.thread.lock().take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the thread that keeps sessions failed");
+        }
+    }
+}
+
+impl Shared {
+    fn follow(&self, wakes: &Receiver<()>) {
+        // Running agents take precedence.
+        if let Err(error) = thread_priority::ThreadPriority::Min.set_for_current() {
+            tracing::debug!(?error, "sessions are kept at normal priority");
+        }
+        let mut wait = FIRST;
+        while !self.cancel.is_cancelled() {
+            match wakes.recv_timeout(wait) {
+                Err(RecvTimeoutError::Disconnected) => return,
+                // Further changes are captured in the same round.
+                Ok(()) | Err(RecvTimeoutError::Timeout) => while wakes.try_recv().is_ok() {},
+            }
+            let began = Instant::now();
+            if let Err(error) = self.round(&|| self.cancel.is_cancelled()) {
+                tracing::warn!(%error, "sessions could not be kept");
+            }
+            self.verify_daily();
+            while began.elapsed() < PAUSE && !self.cancel.is_cancelled() {
+                thread::sleep(Duration::from_millis(100));
+            }
+            wait = UNREPORTED;
+        }
+    }
+
+    /// Changes the status, and notifies the watchers if it is another one.
+    fn changed(&self, change: impl FnOnce(&mut KeeperStatus)) {
+        let is_new = {
+            let mut status = self.status.lock();
+            let before = status.clone();
+            change(&mut status);
+            match self.copies.store.sizes() {
+                Ok(sizes) => status.sizes = sizes,
+                Err(error) => tracing::warn!(%error, "the size of the kept copies is unknown"),
+            }
+            *status != before
+        };
+        if is_new {
+            let watchers = self.watchers.lock().clone();
+            watchers.iter().for_each(|on_change| on_change());
+        }
+    }
+
+    fn round(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), KeepError> {
+        let _round = self.round.lock();
+        let (logs, is_whole) = self.history.listed_logs_of(None, &Budget::within(LISTING, &self.cancel));
+        let settings = self.settings.read().clone();
+        let (mut waiting, soon) = self.due(&logs, &settings);
+        let found = (logs.len(), logs.iter().map(|log| log.row.size).sum());
+        let (state, limit) = self.room(&settings);
+        self.changed(|status| {
+            *status = KeeperStatus { state, limit, found, waiting: waiting.len(), soon, ..status.clone() };
+        });
+        if settings.on != Some(true) {
+            return Ok(());
+        }
+        self.forget_excluded()?;
+        if state == KeepState::On {
+            self.link(&waiting.iter().filter(|log| self.is_soon(log)).copied().collect::<Vec<_>>())?;
+            while !waiting.is_empty() && !is_cancelled() && self.room(&settings).0 == KeepState::On {
+                let mut bytes = 0;
+                let small = |log: &&&ListedLog| {
+                    bytes += log.row.size;
+                    bytes <= PART_BYTES
+                };
+                let count = waiting.iter().take(PART).take_while(small).count().max(1);
+                let part: Vec<_> = waiting.drain(..count).collect();
+                self.capture_part(&part)?;
+                self.changed(|status| status.waiting = waiting.len());
+            }
+        }
+        if is_whole && !is_cancelled() {
+            self.find_gone(&logs, &settings)?;
+        }
+        self.copies.store.seal_journals(QUIET)?;
+        self.copies.store.sync()?;
+        let state = self.room(&settings).0;
+        self.changed(|status| status.state = state);
+        Ok(())
+    }
+
+    /// Returns whether there is room for more, and how much copies may take.
+    fn room(&self, settings: &KeepSettings) -> (KeepState, u64) {
+        let folder = self.copies.store.folder();
+        let free = fs4::available_space(folder).unwrap_or(u64::MAX);
+        let stored = self.status.lock().sizes.stored;
+        let limit = settings.limit.min(free.saturating_add(stored) / FREE_PART);
+        let state = match settings.on {
+            Some(true) if free < FREE => KeepState::Paused,
+            Some(true) if stored >= limit => KeepState::Full,
+            Some(true) => KeepState::On,
+            _ => KeepState::Off,
+        };
+        (state, limit)
+    }
+
+    fn is_captured(&self, log: &ListedLog) -> bool {
+        let session = self.copies.session(log.row.provider, &log.root, &log.row.id);
+        session.is_some_and(|session| {
+            session.state == state(&log.file) && session.log.gone.is_none() && session.is_described_as(log)
+        })
+    }
+
+    /// Returns the logs that are not captured in their current state, those first that their agent deletes first; and
+    /// what agents delete.
+    fn due<'a>(&self, logs: &'a [ListedLog], settings: &KeepSettings) -> (Vec<&'a ListedLog>, Vec<DeletedSoon>) {
+        let mut soon: BTreeMap<Provider, DeletedSoon> = BTreeMap::new();
+        for log in logs {
+            let provider = log.row.provider;
+            let Some((retention, period)) = period(provider) else { continue };
+            let entry = soon.entry(provider).or_insert_with(|| DeletedSoon {
+                provider,
+                now: 0,
+                days: period.as_secs() / (24 * 60 * 60),
+                is_managed: retention.is_managed(),
+            });
+            entry.now += usize::from(age(&log.file) > period && !log.row.subagent);
+        }
+        let mut waiting: Vec<&ListedLog> = logs
+            .iter()
+            .filter(|log| settings.keeps(log.row.provider) && !self.is_captured(log))
+            .collect();
+        waiting.sort_by_key(|log| {
+            let at = log.file.changed_at();
+            if self.is_soon(log) { (0, at) } else { (1, at.saturating_neg()) }
+        });
+        (waiting, soon.into_values().collect())
+    }
+
+    /// Returns whether its agent deletes a log within a few days.
+    fn is_soon(&self, log: &ListedLog) -> bool {
+        period(log.row.provider).is_some_and(|(_, period)| age(&log.file) + SOON > period)
+    }
+
+    /// Links the files of logs. Returns how many logs have links.
+    fn link(&self, logs: &[&ListedLog]) -> Result<usize, KeepError> {
+        let mut linked = 0;
+        for log in logs {
+            let (collection, about) = described(log);
+            let files = files(log);
+            let files: Vec<Endangered<'_>> = files
+                .iter()
+                .map(|(name, path)| Endangered { collection: &collection, about: &about, name, path })
+                .collect();
+            linked += usize::from(self.copies.store.link(&files)? > 0);
+            self.copies.note_linked(log)?;
+        }
+        Ok(linked)
+    }
+
+    /// Captures logs; then their rows are written, and their links removed.
+    fn capture_part(&self, logs: &[&ListedLog]) -> Result<(), KeepError> {
+        let (mut captured, mut rewritten) = (Vec::new(), Vec::new());
+        let mut sealing = self.copies.store.seal()?;
+        for log in logs {
+            let known = self.copies.session(log.row.provider, &log.root, &log.row.id);
+            let id = known.map_or_else(|| self.copies.put(log, ""), |session| Ok(session.id))?;
+            match self.capture(log, id, &mut sealing, &mut rewritten) {
+                Ok(()) => captured.push((*log, id)),
+                // It may have been deleted or replaced in the meantime.
+                Err(KeepError::File(error)) => {
+                    tracing::debug!(%error, path = %log.file.path.display(), "a session was not kept");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        sealing.finish()?;
+        for (id, name) in rewritten {
+            self.copies.store.drop_contained(id, &name)?;
+        }
+        for (log, id) in captured {
+            self.copies.put(log, &state(&log.file))?;
+            self.copies.store.unlink(id)?;
+        }
+        Ok(())
+    }
+
+    fn capture(
+        &self,
+        log: &ListedLog,
+        id: i64,
+        sealing: &mut Sealing<'_>,
+        rewritten: &mut Vec<(i64, String)>,
+    ) -> Result<(), KeepError> {
+        let is_quiet = age(&log.file) > QUIET;
+        let mut add = |name: String, source: &mut File| -> Result<(), KeepError> {
+            let sealing = is_quiet.then_some(&mut *sealing);
+            let captured = self.copies.store.capture(id, &name, source, now_ms(), sealing)?;
+            if captured == (Captured::Rewritten { before_stays: false }) {
+                rewritten.push((id, name));
+            }
+            Ok(())
+        };
+        if is_in_database(&log.file) {
+            let tables = format_of(log.row.provider).tables();
+            let mut document = tempfile::tempfile_in(self.copies.store.folder())?;
+            document.write_all(&rows::read(&log.file, &log.root, tables)?)?;
+            return add(rows::name(&log.row.id), &mut document);
+        }
+        let mut files = files(log);
+        // A folder is listed without what was deleted in it meanwhile.
+        for name in self.copies.store.links_of(id)? {
+            if files.iter().all(|(other, _)| *other != name) {
+                let path = log.root.join(&name);
+                files.push((name, path));
+            }
+        }
+        let (mut found, mut missing) = (0, None);
+        for (name, path) in files {
+            let opened = match file::open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match self.copies.store.linked(id, &name)? {
+                        Some(link) => file::open(&link),
+                        None => Err(error),
+                    }
+                }
+                opened => opened,
+            };
+            match opened {
+                Ok(mut source) => {
+                    add(name, &mut source)?;
+                    found += usize::from(path == log.file.path);
+                }
+                Err(error) => missing = Some(error),
+            }
+        }
+        match missing {
+            Some(error) if found == 0 => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Marks kept sessions whose logs no longer exist, after capturing what has only a link.
+    fn find_gone(&self, logs: &[ListedLog], settings: &KeepSettings) -> Result<(), KeepError> {
+        let here: HashSet<(Provider, &Path, &str)> =
+            logs.iter().map(|log| (log.row.provider, log.root.as_path(), log.row.id.as_str())).collect();
+        let now = now_ms();
+        let mut forgotten = Vec::new();
+        let mut reachable: HashMap<Provider, bool> = HashMap::new();
+        let budget = Budget::within(LISTING, &self.cancel);
+        for session in self.copies.sessions() {
+            let log = &session.log;
+            if here.contains(&(log.row.provider, log.root.as_path(), log.row.id.as_str())) {
+                continue;
+            }
+            // A disk that is not mounted, or a database that is busy, has no sessions either.
+            let provider = log.row.provider;
+            let is_reachable = || self.history.is_reachable(provider, &budget);
+            if !*reachable.entry(provider).or_insert_with(is_reachable) {
+                continue;
+            }
+            match log.gone {
+                None if session.state.is_empty() && !self.complete(&session)? => forgotten.push(session),
+                None => {
+                    let reason = match period(log.row.provider) {
+                        Some((_, period)) if age(&log.file) + QUIET > period => GoneReason::Retention,
+                        _ => GoneReason::Deleted,
+                    };
+                    self.copies.set_gone(&session, Gone { since: Some(now), reason })?;
+                    self.copies.store.unlink(session.id)?;
+                }
+                Some(Gone { since: Some(since), reason: GoneReason::Deleted })
+                    if settings.when_deleted == super::WhenDeleted::Forget
+                        && now - since > FORGOTTEN_AFTER * DAY_MS =>
+                {
+                    forgotten.push(session);
+                }
+                Some(_) => {}
+            }
+        }
+        if !forgotten.is_empty() {
+            self.copies.erase(&forgotten)?;
+        }
+        Ok(())
+    }
+
+    /// Captures a log that has only links, or whose capture did not end; returns whether there is a copy of it.
+    fn complete(&self, session: &KeptSession) -> Result<bool, KeepError> {
+        let log = &session.log;
+        let log = ListedLog { root: log.root.clone(), file: log.file.clone(), row: log.row.clone() };
+        if !self.copies.store.links_of(session.id)?.is_empty() {
+            self.capture_part(&[&log])?;
+        } else if !self.copies.store.files(session.id, false)?.is_empty() {
+            self.copies.put(&log, &state(&log.file))?;
+        }
+        Ok(self.copies.session(log.row.provider, &log.root, &log.row.id).is_some_and(|it| !it.state.is_empty()))
+    }
+
+    fn forget_excluded(&self) -> Result<(), KeepError> {
+        let mut excluded = self.copies.sessions();
+        let mut rows: Vec<_> = excluded.iter().map(|session| session.log.row.clone()).collect();
+        self.history.retain_own(&mut rows);
+        let own: HashSet<(Provider, &str)> = rows.iter().map(|row| (row.provider, row.id.as_str())).collect();
+        excluded.retain(|session| {
+            let row = &session.log.row;
+            !own.contains(&(row.provider, row.id.as_str()))
+        });
+        if excluded.is_empty() { Ok(()) } else { self.copies.erase(&excluded) }
+    }
+
+    fn verify(&self, part: (i64, i64)) -> Result<Verified, KeepError> {
+        let verified = self.copies.store.verify(part, &|| self.cancel.is_cancelled())?;
+        for file in &verified.damaged {
+            tracing::error!(session = %file.collection, file = %file.name, bytes = file.bytes, "a kept copy is damaged");
+        }
+        self.changed(|status| {
+            status.damaged = verified.damaged.iter().map(|file| file.bytes).sum();
+            status.verified_at = Some(now_ms());
+        });
+        Ok(verified)
+    }
+
+    fn verify_daily(&self) {
+        let last = self.status.lock().verified_at;
+        if self.settings.read().on == Some(true) && last.is_none_or(|last| now_ms() - last > DAY_MS) {
+            let part = now_ms() / DAY_MS % PARTS;
+            if let Err(error) = self.verify((part, PARTS)) {
+                tracing::warn!(%error, "kept copies could not be verified");
+            }
+        }
+    }
+}
+
+/// Returns how an agent deletes sessions, and after which time.
+fn period(provider: Provider) -> Option<(Retention, Duration)> {
+    let retention = Retention::of(provider)?;
+    let variable = |name: &str| std::env::var(name).ok();
+    let place = Place { variable: &variable, workspace: Path::new(""), now: SystemTime::now() };
+    Some((retention, retention.period(&place)?))
+}
+
+fn age(file: &LogFile) -> Duration {
+    Duration::from_millis(u64::try_from(now_ms() - file.changed_at()).unwrap_or(0))
+}
+
+/// Returns what changes with a log.
+fn state(file: &LogFile) -> String {
+    format!("{} {}", file.stamp.size, file.stamp.mtime_ns)
+}
+
+/// Returns the files of a session with their relative paths.
+fn files(log: &ListedLog) -> Vec<(String, PathBuf)> {
+    let beside = format_of(log.row.provider).beside(&log.file.path);
+    let all = log.file.earlier.iter().cloned().chain([log.file.path.clone()]).chain(beside);
+    let named = |path: PathBuf| Some((below_root(&path, &log.root)?, path));
+    all.filter_map(named).collect()
+}
+
+fn is_in_database(file: &LogFile) -> bool {
+    file.path.parent().is_some_and(Path::is_file)
+}

@@ -1,0 +1,15 @@
+//! Keeping other agents' sessions: compressed copies of their logs, which agents delete after some time and rewrite.
+//!
+//! The agents' folders are only read; while a log may be deleted before it is captured, it has a hard link.
+
+mod copies;
+mod keeper;
+mod restore;
+mod rows;
+mod settings;
+
+pub use copies::KeptCopies;
+pub use keeper::{DeletedSoon, KeepState, Keeper, KeeperStatus};
+pub use openagents_keep::{KeepError, Sizes, Verified};
+pub use restore::{RestoreError, Restored};
+pub use settings::{KEEP_SETTINGS, KeepSettings, LEAST_LIMIT, WhenDeleted};
