@@ -66,7 +66,7 @@ const USES = {
     'connection',
     'devices',
     'editor',
-    'history/history-settings',
+    'history/(?:history-settings|keep|keep-words)',
     'kit',
     'models',
     'privacy',

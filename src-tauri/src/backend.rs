@@ -93,6 +93,7 @@ fn providers(around: Surroundings) -> Providers {
     let agents = LocalAgents::start(AgentsConfig {
         settings: around.settings.clone(),
         history: around.history.clone(),
+        keeper: around.keeper,
         own_tools: Some(OwnTools { program: own_program(), home: around.home }),
         packages: around.packages,
         registry: None,

@@ -13,6 +13,7 @@ import { holds } from './devices/device-words';
 import { Editor } from './editor/editor.svelte';
 import { Find } from './find/find.svelte';
 import { History } from './history/history.svelte';
+import { Keep } from './history/keep.svelte';
 import { HistorySettings } from './history/history-settings.svelte';
 import { Inspection } from './inspector/inspection.svelte';
 import { Version } from './install/install.svelte';
@@ -61,6 +62,7 @@ export class Page {
       queue: (params) => this.sessions.queued(params),
       historyChanged: (params) => this.history.changed(params),
       historySettings: (snapshot) => this.historySettings.take(snapshot),
+      keepStatus: (snapshot) => this.keep.take(snapshot),
     },
     (root) => this.#connected(root),
   );
@@ -78,6 +80,7 @@ export class Page {
   readonly workspaces = new Workspaces(this.link);
   readonly history = new History(this.link);
   readonly historySettings = new HistorySettings(this.link);
+  readonly keep = new Keep(this.link);
   readonly usage = new Usage(this.link);
   readonly labels = new Labels(this.link, {
     patchOwn: (id, change) => this.sessions.patch(id, change),

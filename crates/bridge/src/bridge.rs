@@ -37,6 +37,7 @@ use openagents_transcripts::{
     cache::TranscriptCache,
     history::{History, HistoryRoots, ListingCache},
     history_index::HistoryIndex,
+    keep::{KeepSettings, Keeper, KeptCopies},
     usage::UsageStore,
 };
 use openagents_wire::{IosAccess, Listener};
@@ -80,6 +81,8 @@ pub struct BridgeConfig {
 pub struct Surroundings {
     /// Transcripts of other agents.
     pub history: Arc<History>,
+    /// Copies of them; `None` if the store cannot be opened.
+    pub keeper: Option<Arc<Keeper>>,
     pub settings: Arc<dyn SettingsStore>,
     /// The data folder.
     pub home: PathBuf,
@@ -384,6 +387,7 @@ struct OpenedHistory {
     history: Arc<History>,
     index: Option<Arc<HistoryIndex>>,
     usage: Option<UsageStore>,
+    keeper: Option<Arc<Keeper>>,
     stored: StoredHistory,
 }
 
@@ -408,7 +412,18 @@ impl OpenedHistory {
             Some(index) => history.with_words(index.clone()),
             None => history,
         };
-        Self { history: Arc::new(history), index, usage, stored }
+        let kept = KeptCopies::open(&config.home)
+            .inspect_err(|error| tracing::warn!(%error, "no sessions are kept, and kept ones are not shown"))
+            .ok();
+        let history = Arc::new(match &kept {
+            Some(copies) => history.with_copies(copies.clone()),
+            None => history,
+        });
+        let keep = KeepSettings::stored(&*settings)
+            .inspect_err(|error| tracing::error!(%error, "could not read the settings of kept copies; nothing is kept"))
+            .unwrap_or_default();
+        let keeper = kept.map(|copies| Keeper::start(copies, history.clone(), keep, !config.temporary));
+        Self { history, index, usage, keeper, stored }
     }
 }
 
@@ -421,9 +436,15 @@ async fn build_services(
     network: Arc<Network>,
     providers: impl FnOnce(Surroundings) -> Providers + Send + 'static,
 ) -> Result<Services, BridgeError> {
-    let OpenedHistory { history, index, usage, stored } = past;
+    let OpenedHistory { history, index, usage, keeper, stored } = past;
     let (home, packages) = (config.home.clone(), config.home.join("agents"));
-    let surroundings = Surroundings { history: history.clone(), settings: settings.clone(), home, packages };
+    let surroundings = Surroundings {
+        history: history.clone(),
+        keeper: keeper.clone(),
+        settings: settings.clone(),
+        home,
+        packages,
+    };
     let providers = run_blocking(move || providers(surroundings)).await.ok_or(BridgeError::Providers)?;
     let models = providers.models.clone().map(Managed::models);
     let logins = providers.agents.clone();
@@ -445,7 +466,7 @@ async fn build_services(
         past_sessions: PastSessions::new(
             history,
             index,
-            usage,
+            (usage, keeper),
             labels,
             settings.clone(),
             stored,

@@ -22,6 +22,7 @@ use openagents_transcripts::{
     cache::TranscriptCache,
     history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryListingCache},
     history_index::HistoryIndex,
+    keep::KeptCopies,
 };
 use serde_json::Value;
 use std::{
@@ -53,6 +54,12 @@ pub(crate) fn history() -> History {
     if let Err(error) = exclude_stored(&history, &home) {
         output::warn(&format!("past sessions are hidden, because their settings cannot be read: {error}"));
     }
+    let kept = KeptCopies::open_reader(&home);
+    let history = match kept.inspect_err(|error| output::warn(&format!("kept copies are not shown: {error}")))
+    {
+        Ok(Some(copies)) => history.with_copies(copies),
+        _ => history,
+    };
     match HistoryIndex::open_existing(&home) {
         Some(index) => history.with_words(Arc::new(index)),
         None => history,
@@ -90,6 +97,7 @@ fn providers_with(around: Surroundings, preload: bool) -> Providers {
     let agents = LocalAgents::start(AgentsConfig {
         settings: around.settings.clone(),
         history: around.history.clone(),
+        keeper: around.keeper,
         own_tools: std::env::current_exe().ok().map(|program| OwnTools { program, home: around.home }),
         packages: around.packages,
         registry: None,

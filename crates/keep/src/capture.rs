@@ -48,7 +48,9 @@ pub enum Captured {
     /// Bytes at its end, or a file that was not known.
     More(u64),
     /// The file was rewritten. The version before it stays if it has something that the new one does not.
-    Rewritten { before_stays: bool },
+    Rewritten {
+        before_stays: bool,
+    },
 }
 
 impl CopyStore {

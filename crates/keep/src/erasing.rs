@@ -148,7 +148,8 @@ impl CopyStore {
     fn choose_packs(&self, removal: &mut Removal, erases: bool) -> Result<(), KeepError> {
         let packs: BTreeSet<i64> = removal.shrinking.values().map(|it| it.frame.pack).collect();
         let connection = self.connection.lock();
-        let mut frames = connection.prepare("SELECT id, place, stored, length FROM frames WHERE pack = ?1")?;
+        let mut frames =
+            connection.prepare("SELECT id, place, stored, length FROM frames WHERE pack = ?1")?;
         let mut bytes = connection.prepare("SELECT bytes FROM packs WHERE id = ?1")?;
         for pack in packs {
             let frames = frames.query_map([pack], |row| {
@@ -156,7 +157,8 @@ impl CopyStore {
                 Ok((row.get::<_, i64>(0)?, frame))
             })?;
             let frames = frames.collect::<Result<Vec<_>, _>>()?;
-            let stay: Vec<_> = frames.into_iter().filter(|(id, _)| !removal.shrinking.contains_key(id)).collect();
+            let stay: Vec<_> =
+                frames.into_iter().filter(|(id, _)| !removal.shrinking.contains_key(id)).collect();
             let used: u64 = stay.iter().map(|(_, frame)| u64::from(frame.stored)).sum();
             if erases || used * 2 < bytes.query_row([pack], |row| row.get(0))? {
                 removal.packs.insert(pack);
@@ -230,7 +232,8 @@ impl CopyStore {
             transaction.prepare_cached("DELETE FROM uses WHERE frame = ?1")?.execute([id])?;
         }
         for (id, frame) in &removal.moved {
-            let mut update = transaction.prepare_cached("UPDATE frames SET pack = ?2, place = ?3 WHERE id = ?1")?;
+            let mut update =
+                transaction.prepare_cached("UPDATE frames SET pack = ?2, place = ?3 WHERE id = ?1")?;
             update.execute(params![id, frame.pack, frame.place])?;
         }
         for (id, frame) in &removal.added {
@@ -258,7 +261,8 @@ fn move_known(connection: &Connection, shrinking: &BTreeMap<i64, Shrinking>) -> 
         let piece = Piece { frame: row.get(1)?, place: row.get(2)?, length: row.get(3)? };
         Ok((row.get::<_, Vec<u8>>(0)?, piece))
     })?;
-    let rows = rows.filter(|row| row.as_ref().map_or(true, |(_, piece)| shrinking.contains_key(&piece.frame)));
+    let rows =
+        rows.filter(|row| row.as_ref().map_or(true, |(_, piece)| shrinking.contains_key(&piece.frame)));
     for (hash, piece) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
         match shrinking.get(&piece.frame).and_then(|shrinking| shrinking.moved(piece)) {
             Some(now) => connection

@@ -50,8 +50,10 @@ impl CopyStore {
     pub fn linked(&self, collection: i64, name: &str) -> Result<Option<PathBuf>, KeepError> {
         let connection = self.connection.lock();
         let sql = "SELECT id FROM files WHERE collection = ?1 AND name = ?2";
-        let id: Option<i64> =
-            connection.prepare_cached(sql)?.query_row(params![collection, name], |row| row.get(0)).optional()?;
+        let id: Option<i64> = connection
+            .prepare_cached(sql)?
+            .query_row(params![collection, name], |row| row.get(0))
+            .optional()?;
         Ok(id.map(|id| self.links().join(id.to_string())).filter(|link| link.exists()))
     }
 

@@ -149,7 +149,8 @@ impl CopyStore {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<Verified, KeepError> {
         let mut verified = Verified::default();
-        for collection in self.collections()?.into_iter().filter(|it| it.id.rem_euclid(parts.max(1)) == part) {
+        for collection in self.collections()?.into_iter().filter(|it| it.id.rem_euclid(parts.max(1)) == part)
+        {
             for file in self.files(collection.id, true)? {
                 let mut damaged = 0;
                 for segment in self.segments(file.version)? {

@@ -89,7 +89,14 @@ impl CopyStore {
                 continue;
             }
             let kind = self.kind(version.file)?;
-            sealing.add(version.id, version.sealed, length, &version.ending, kind, File::open(&journal.path)?)?;
+            sealing.add(
+                version.id,
+                version.sealed,
+                length,
+                &version.ending,
+                kind,
+                File::open(&journal.path)?,
+            )?;
             sealed.push(journal.path);
         }
         sealing.finish()?;
@@ -214,7 +221,8 @@ impl Sealing<'_> {
         let piece = |row: &rusqlite::Row<'_>| {
             Ok(Piece { frame: row.get(0)?, place: row.get(1)?, length: row.get(2)? })
         };
-        let mut known = connection.prepare_cached("SELECT frame, place, length FROM known WHERE hash = ?1")?;
+        let mut known =
+            connection.prepare_cached("SELECT frame, place, length FROM known WHERE hash = ?1")?;
         Ok(known.query_row([&hash[..]], piece).optional()?)
     }
 
@@ -280,7 +288,8 @@ impl Sealing<'_> {
         for (id, frame) in frames {
             insert_frame(&transaction, id, frame)?;
         }
-        let mut insert = transaction.prepare_cached("INSERT OR REPLACE INTO known VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert =
+            transaction.prepare_cached("INSERT OR REPLACE INTO known VALUES (?1, ?2, ?3, ?4)")?;
         for (hash, piece) in known {
             insert.execute(params![&hash[..], piece.frame, piece.place, piece.length])?;
         }
@@ -319,7 +328,8 @@ pub(crate) fn insert_segment(
     sum: &[u8],
 ) -> Result<(), KeepError> {
     let (pieces, encoded) = (recipe.pieces().len() as u64, recipe.encode()?);
-    let mut insert = connection.prepare_cached("INSERT OR REPLACE INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+    let mut insert =
+        connection.prepare_cached("INSERT OR REPLACE INTO segments VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
     insert.execute(params![version, start, length, pieces, encoded, sum])?;
     let mut uses = connection.prepare_cached("INSERT OR IGNORE INTO uses VALUES (?1, ?2)")?;
     let frames: BTreeSet<i64> = recipe.pieces().iter().map(|piece| piece.frame).collect();

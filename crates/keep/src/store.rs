@@ -171,7 +171,8 @@ struct Head {
 impl CopyStore {
     /// Opens or creates a store for writing: one process at a time. Blocks.
     pub fn open(folder: &Path) -> Result<Self, KeepError> {
-        for folder in [folder.to_owned(), folder.join("journal"), folder.join("packs"), folder.join("links")] {
+        for folder in [folder.to_owned(), folder.join("journal"), folder.join("packs"), folder.join("links")]
+        {
             create_folder(&folder)?;
         }
         let lock = private(&folder.join("lock"))?;
@@ -242,8 +243,10 @@ impl CopyStore {
     /// row.
     fn recover(&self) -> Result<(), KeepError> {
         let connection = self.connection.lock();
-        let packs: HashSet<i64> =
-            connection.prepare("SELECT id FROM packs")?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let packs: HashSet<i64> = connection
+            .prepare("SELECT id FROM packs")?
+            .query_map([], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
         pack::remove_unknown(&self.packs(), |id| packs.contains(&id))?;
         for journal in self.journals()? {
             let row = connection.query_row(
@@ -327,7 +330,8 @@ impl CopyStore {
     /// Returns all collections, oldest first. Blocks.
     pub fn collections(&self) -> Result<Vec<Collection>, KeepError> {
         let connection = self.connection.lock();
-        let mut rows = connection.prepare("SELECT id, name, state, about, gone_at FROM collections ORDER BY id")?;
+        let mut rows =
+            connection.prepare("SELECT id, name, state, about, gone_at FROM collections ORDER BY id")?;
         let rows = rows.query_map([], |row| {
             Ok(Collection {
                 id: row.get(0)?,
@@ -374,7 +378,8 @@ impl CopyStore {
 
     pub(crate) fn newest(&self, file: i64) -> Result<Option<Version>, KeepError> {
         let connection = self.connection.lock();
-        let sql = "SELECT id, file, length, sealed, ending FROM versions WHERE file = ?1 ORDER BY id DESC LIMIT 1";
+        let sql =
+            "SELECT id, file, length, sealed, ending FROM versions WHERE file = ?1 ORDER BY id DESC LIMIT 1";
         Ok(connection.prepare_cached(sql)?.query_row([file], version).optional()?)
     }
 
@@ -471,9 +476,12 @@ impl CopyStore {
         for entry in fs::read_dir(self.folder.join("journal"))? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some((version, start)) = name.to_str().and_then(|name| name.split_once('-')) else { continue };
+            let Some((version, start)) = name.to_str().and_then(|name| name.split_once('-')) else {
+                continue;
+            };
             // A journal may be sealed in the meantime.
-            let (Ok(version), Ok(start), Ok(about)) = (version.parse(), start.parse(), entry.metadata()) else {
+            let (Ok(version), Ok(start), Ok(about)) = (version.parse(), start.parse(), entry.metadata())
+            else {
                 continue;
             };
             let (bytes, changed_at) = (about.len(), about.modified()?);

@@ -1,5 +1,6 @@
 //! The sessions of other agents.
 
+use crate::keep::KeptCopy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -46,6 +47,9 @@ pub struct PastSession {
     /// The session of which it is a fork, a branch or a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
+    /// It is read from its copy, because its log no longer exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptCopy>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
     /// Archived, by the user or by its agent.

@@ -15,12 +15,14 @@
 //! | 1 | `history` | the sessions of other agents |
 //! | 1 | `settings` | trusted folders, privacy, routing decisions |
 //! | 1 | `usage` | tokens and costs of the requests that agents made |
+//! | 2 | `keep` | kept copies of other agents' sessions |
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
 
 mod devices;
 mod history;
+mod keep;
 mod meta;
 mod method;
 mod sessions;
@@ -39,6 +41,10 @@ pub use history::{
     ExcludedHistory, ExclusionChange, FindLines, HistoryAgent, HistoryChange, HistoryFilter, HistoryPage,
     HistorySnapshot, LineText, ListHistory, NotSearched, PastChanges, PastLines, PastPart, PastSession,
     Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
+};
+pub use keep::{
+    DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange, KeepSnapshot, KeepState, KeptCopy,
+    RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
 };
 pub use meta::{
     ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, LoginMeta, Meta, ModeMeta,

@@ -1,7 +1,7 @@
 //! The table of our methods: names, scopes, types. The bridge parses with it, clients call with it, and the protocol
 //! reference is written from it.
 
-use crate::{devices::*, history::*, sessions::*, settings::*, usage::*};
+use crate::{devices::*, history::*, keep::*, sessions::*, settings::*, usage::*};
 use openagents_core::{
     agent::{AgentCommand, AgentsSnapshot},
     model::{ModelCommand, ModelsSnapshot},
@@ -70,6 +70,7 @@ const NO_SESSION: &str = "-32002: the session does not exist";
 const NO_FOLDER: &str = "-32602: the folder does not exist, or is not known and the scope is not `admin`";
 const NO_HISTORY: &str = "-32600: other agents' sessions are shown only on the computer that stores them";
 const NO_PAST_SESSION: &str = "-32002: the agent no longer has the session";
+const ONLY_HERE: &str = "-32600: the client is not on the computer itself";
 const NO_APPROVAL: &str = "-32002: the approval does not exist, or was answered";
 const NO_DEVICE: &str = "-32002: the device does not exist";
 const ENDED: &str = "-32000: the request has ended";
@@ -237,6 +238,16 @@ methods! {
             "Changes the settings of other agents' sessions. When it returns, the index has dropped everything that is excluded.";
         "_openagents/history/clear" Admin HistoryClear(Empty) -> HistorySnapshot:
             "Deletes the index of other agents' sessions. It is built again if it is switched on.";
+        "_openagents/keep/status" View KeepStatus(Watch) -> KeepSnapshot:
+            "Returns whether other agents' sessions are kept, and what of them.";
+        "_openagents/keep/configure" Admin KeepConfigure(KeepChange) -> KeepSnapshot:
+            "Changes the settings of kept copies." [ONLY_HERE];
+        "_openagents/keep/verify" Admin KeepVerify(Empty) -> VerifiedCopies:
+            "Compares all kept copies with their checksums.";
+        "_openagents/keep/forget" Admin KeepForget(ForgetCopies) -> ForgottenCopies:
+            "Deletes kept copies without a trace. A session whose log exists is kept again." [ONLY_HERE];
+        "_openagents/keep/restore" Admin KeepRestore(RestoreCopy) -> RestoredFiles:
+            "Writes a kept session to a folder, or to where its agent finds it again. Nothing is overwritten." [ONLY_HERE, NO_PAST_SESSION];
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/trust/list" View TrustList(Watch) -> TrustSnapshot: "Lists the folders in which agents may start.";
@@ -316,6 +327,7 @@ methods! {
         "_openagents/frame" FrameSeen(Frame): "After `inspect`.";
         "_openagents/history/changed" HistoryChanged(PastChanges): "After `history/watch`.";
         "_openagents/history/settings" HistorySettingsChanged(HistorySnapshot): "After `history/settings` with `watch`.";
+        "_openagents/keep/status" KeepChanged(KeepSnapshot): "After `keep/status` with `watch`.";
         "_openagents/models" ModelsChanged(ModelsSnapshot): "After `models/list` with `watch`.";
         "_openagents/privacy" PrivacyChanged(PrivacySnapshot): "After `privacy/list` with `watch`.";
         "_openagents/queue" QueueChanged(QueueParams): "The prompts that wait for the running turn.";

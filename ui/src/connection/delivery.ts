@@ -7,6 +7,7 @@ import type {
   DevicesSnapshot,
   Frame,
   HistorySnapshot,
+  KeepSnapshot,
   ModelsSnapshot,
   PastChanges,
   PrivacySnapshot,
@@ -38,6 +39,7 @@ interface Notices {
   /** Null: this client may no longer see them. */
   historyChanged(params: PastChanges | null): void;
   historySettings(snapshot: HistorySnapshot): void;
+  keepStatus(snapshot: KeepSnapshot): void;
 }
 
 const NOTICES = [
@@ -53,6 +55,7 @@ const NOTICES = [
   'queue',
   'historyChanged',
   'historySettings',
+  'keepStatus',
 ] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 

@@ -25,6 +25,8 @@ export const METHODS = {
   history: '_openagents/history',
   historyChanged: '_openagents/history/changed',
   historySettings: '_openagents/history/settings',
+  keep: '_openagents/keep',
+  keepStatus: '_openagents/keep/status',
   usageReport: '_openagents/usage/report',
 } as const;
 

@@ -439,6 +439,15 @@ export type CustomAgent = {
     }
 );
 
+export type DamagedCopy = {
+  /** The session. */
+  session: string;
+  /** The file, relative to the agent's folder. */
+  file: string;
+  /** Size of the damaged parts. */
+  bytes: number;
+};
+
 /** The target of a prompt, with the reason. */
 export type Decision = {
   target: Target;
@@ -476,6 +485,20 @@ export type DeleteAgentSession = {
   cwd: string;
   /** The agent's id of the session. */
   id: string;
+};
+
+/** The sessions that an agent deletes on its own schedule. */
+export type DeletedSoon = {
+  /** `claude-code`, `gemini`. */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  /** Sessions that it deletes the next time it starts. */
+  now: number;
+  /** Days after which it deletes a session. */
+  days: number;
+  /** An organization's settings say so. */
+  managed: boolean;
 };
 
 export type Device = {
@@ -692,6 +715,19 @@ export type Findings = {
   in_exploration?: boolean;
 };
 
+/** Params of `_openagents/keep/forget`: copies of these sessions, or of all that were gone before a time. */
+export type ForgetCopies = {
+  sessions?: Array<SessionName>;
+  goneBefore?: number;
+  /** All copies. */
+  all?: boolean;
+};
+
+export type ForgottenCopies = {
+  /** The number of sessions whose copies were deleted. */
+  sessions: number;
+};
+
 /** The raw input of an approval whose subject is [`Question`](super::ApprovalSubject::Question). */
 export type Form = {
   /** What the agent says above the form; may have several lines. */
@@ -897,6 +933,59 @@ export type IntentSource = 'session_analyze' | 'fm' | 'gptoss' | 'model' | 'read
 
 /** Access to the endpoint of the OpenAgents iOS app, which has no token. */
 export type IosAccess = 'off' | 'ask' | 'allow';
+
+/** Changes of the settings; absent members stay unchanged. */
+export type KeepChange = {
+  on?: boolean;
+  /** Bytes; 100 MB at least. */
+  limit?: number;
+  /** All agents whose sessions are not kept. */
+  off?: Array<string>;
+  whenDeleted?: WhenDeleted;
+};
+
+/** The copies, and what they are made of. */
+export type KeepSnapshot = {
+  state: KeepState;
+  /** The user has answered whether sessions are kept. */
+  answered: boolean;
+  /** Sessions that are kept. */
+  sessions: number;
+  /** Those of them whose logs no longer exist. */
+  gone: number;
+  /** Size of the copies on disk. */
+  bytes: number;
+  /** Size of the files that were copied. */
+  rawBytes: number;
+  /** Size that the copies may have. */
+  limit: number;
+  /** Sessions that were found. */
+  found: number;
+  /** The size that copies of them are expected to have. */
+  expectedBytes: number;
+  /** Sessions that are not yet kept in their current state. */
+  waiting: number;
+  /** What agents delete. */
+  soon: Array<DeletedSoon>;
+  /** Agents whose sessions are not kept. */
+  off: Array<string>;
+  whenDeleted: WhenDeleted;
+  /** Size of the parts that are damaged. */
+  damaged: number;
+  /** When copies were last compared with their checksums. */
+  verifiedAt: number | null;
+};
+
+/** What the copies are doing. */
+export type KeepState = 'off' | 'on' | 'paused' | 'full';
+
+/** The copy of a session whose log no longer exists. */
+export type KeptCopy = {
+  /** Since when its log no longer exists. */
+  goneSince?: number;
+  /** `retention`: the agent deletes sessions of its age; `deleted`; `unknown`. */
+  reason: string;
+};
 
 /** Params of `_openagents/sessions/label`. */
 export type LabelSession = {
@@ -1312,6 +1401,8 @@ export type PastSession = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** It is read from its copy, because its log no longer exists. */
+  kept?: KeptCopy;
   pinned?: boolean;
   /** Archived, by the user or by its agent. */
   archived?: boolean;
@@ -1508,6 +1599,20 @@ export type RemoveQueued = {
 
 export type Removed = { removed: boolean };
 
+/** Params of `_openagents/keep/restore`. */
+export type RestoreCopy = {
+  /** A new or empty folder, not an agent's. Absent: where the agent finds the session again. */
+  to?: string;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
+
+export type RestoredFiles = {
+  /** Absolute paths. */
+  files: Array<string>;
+};
+
 /** Params of `_openagents/approvals/resume`. */
 export type ResumeApproval = { sessionId: string; approvalId: string };
 
@@ -1565,6 +1670,8 @@ export type SearchHit = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** It is read from its copy, because its log no longer exists. */
+  kept?: KeptCopy;
   pinned?: boolean;
   /** Archived, by the user or by its agent. */
   archived?: boolean;
@@ -2084,11 +2191,21 @@ export type UsageSum = {
   reasoning: number;
 };
 
+/** The result of `_openagents/keep/verify`. */
+export type VerifiedCopies = {
+  /** Bytes that were compared with their checksums. */
+  bytes: number;
+  damaged: Array<DamagedCopy>;
+};
+
 /** Params of the methods that return a snapshot. */
 export type Watch = {
   /** Send every later snapshot as a notification. */
   watch?: boolean;
 };
+
+/** What happens to the copy of a session that was deleted in its agent. */
+export type WhenDeleted = 'ask' | 'keep' | 'forget';
 
 export type WorkspaceAgent = {
   workspace: string;

@@ -1,4 +1,4 @@
-import type { PastSession } from '../connection/wire';
+import type { KeptCopy, PastSession } from '../connection/wire';
 import type { SessionItem } from './session-list.svelte';
 
 /** A session in a list: one of ours, or one of another agent. */
@@ -26,6 +26,8 @@ export interface Entry {
   file: string | null;
   /** Why it may be incomplete; null for our own. */
   incomplete: string | null;
+  /** It is read from its kept copy; null if its log exists. */
+  kept: KeptCopy | null;
 }
 
 export function pastKey({ provider, id }: Pick<PastSession, 'provider' | 'id'>): string {
@@ -52,6 +54,7 @@ export function ownEntry(item: SessionItem): Entry {
     resume: null,
     file: null,
     incomplete: null,
+    kept: null,
   }));
 }
 
@@ -72,6 +75,7 @@ export function pastEntry(past: PastSession): Entry {
     resume: past.resume ?? null,
     file: past.file ?? null,
     incomplete: past.incomplete ?? null,
+    kept: past.kept ?? null,
   }));
 }
 

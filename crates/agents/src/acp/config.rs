@@ -1,7 +1,7 @@
 //! An agent's configuration, known before it starts.
 
 use crate::asking::AskingLevel;
-use openagents_transcripts::retention::Retention;
+use openagents_transcripts::{keep::Keeper, retention::Retention};
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 /// Configuration of an [`AcpAgent`](super::AcpAgent).
@@ -20,6 +20,8 @@ pub struct AcpAgentConfig {
     pub asks: AskingLevel,
     /// Set if the agent deletes its own sessions some time after their last use.
     pub retention: Option<Retention>,
+    /// The copies of sessions that it deletes.
+    pub keeper: Option<Arc<Keeper>>,
     /// Whether to offer the agent file reads through us. It must survive an error.
     pub reads_files_here: bool,
     /// Whether the agent's sessions survive `session/load`.
@@ -53,6 +55,7 @@ impl AcpAgentConfig {
             login: None,
             asks: AskingLevel::ItsOwn,
             retention: None,
+            keeper: None,
             reads_files_here: true,
             loads: true,
             own_tools: None,

@@ -46,6 +46,7 @@ use openagents_core::{
     update::{AgentMessage, OptionValue, RunState, SessionOption, SessionUpdate, new_id},
     workspace::Workspace,
 };
+use openagents_transcripts::retention::{Place, deletion_note};
 use opening::{OpenedSession, Opening, Stop};
 use parking_lot::Mutex;
 use std::{
@@ -56,8 +57,11 @@ use std::{
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
-    time::{Instant, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
+
+/// Time that a start waits for copies of the sessions that the agent deletes.
+const SECURED_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct AcpAgent {
@@ -244,11 +248,17 @@ impl AcpAgent {
         Ok((live, session))
     }
 
-    /// Notes before the start that the agent will delete some of its own sessions.
+    /// Notes before the start that the agent will delete some of its own sessions, and makes sure that they are kept if the
+    /// user wants that.
     fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
-        if let Some(text) = deletion_note(&self.config.name, self.deletes(command, root)) {
-            note(host, text);
+        let sessions = self.deletes(command, root);
+        if sessions == 0 {
+            return;
         }
+        let keeper = self.config.keeper.as_ref().zip(self.config.retention);
+        let unkept =
+            keeper.and_then(|(keeper, retention)| keeper.secure(retention.provider(), SECURED_WITHIN));
+        note(host, deletion_note(&self.config.name, sessions, unkept));
     }
 
     fn deletes(&self, command: &AcpCommand, workspace: &Path) -> usize {

@@ -115,6 +115,7 @@ fn agents(folder: &Path, package: &str) -> LocalAgents {
     let config = AgentsConfig {
         settings: Arc::new(Settings::default()),
         history,
+        keeper: None,
         packages: folder.join("agents"),
         own_tools: None,
         registry: Some(list),

@@ -28,7 +28,7 @@ use openagents_core::{
 };
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use table::{Depth, Table};
+use table::{Depth, Provided, Table};
 
 /// The agents of this machine. Clones share the same state.
 #[derive(Debug, Clone)]
@@ -49,7 +49,10 @@ impl LocalAgents {
 
     fn new(config: AgentsConfig, environment: fn(&CancellationToken) -> Found) -> Self {
         let packages = Packages::new(config.packages.clone());
-        let table = Table::new(&packages, config.own_tools.clone());
+        let table = Table::new(
+            &packages,
+            Provided { own_tools: config.own_tools.clone(), keeper: config.keeper.clone() },
+        );
         let inner = Inner {
             config,
             packages,

@@ -16,7 +16,7 @@ use openagents_core::{
     agent::{AgentProvider, AgentSettings, AgentsSnapshot, CustomKind, LoginTerminal as _, ShellProblem},
     model::{Availability, SettingsStore},
 };
-use openagents_transcripts::history::History;
+use openagents_transcripts::{history::History, keep::Keeper};
 use parking_lot::{Condvar, Mutex};
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -27,12 +27,22 @@ pub struct AgentsConfig {
     pub settings: Arc<dyn SettingsStore>,
     /// For the tools of models, which have no agent loop.
     pub history: Arc<History>,
+    /// Copies of the sessions that agents delete.
+    pub keeper: Option<Arc<Keeper>>,
     /// The folder of installed agents, created by the first installation.
     pub packages: PathBuf,
     /// Our own MCP server for agents; absent if there is no program to start it with.
     pub own_tools: Option<OwnTools>,
     /// The address of the newest list of packages; by default that of the ACP registry.
     pub registry: Option<String>,
+}
+
+/// What an agent gets from this program.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Provided {
+    /// Our own MCP server.
+    pub(super) own_tools: Option<OwnTools>,
+    pub(super) keeper: Option<Arc<Keeper>>,
 }
 
 pub(super) struct Inner {
@@ -101,7 +111,7 @@ pub(super) enum Depth {
 
 #[derive(Debug)]
 pub(super) struct Table {
-    own_tools: Option<OwnTools>,
+    provided: Provided,
     entries: Vec<Entry>,
     pub(super) settings: AgentSettings,
     /// The environment to search for agents; absent until the shell has answered.
@@ -135,10 +145,10 @@ struct Running {
 }
 
 impl Table {
-    pub(super) fn new(packages: &Packages, own_tools: Option<OwnTools>) -> Self {
+    pub(super) fn new(packages: &Packages, provided: Provided) -> Self {
         Self {
             installations: Installations::load(packages),
-            own_tools,
+            provided,
             entries: Vec::new(),
             settings: AgentSettings::default(),
             environment: None,
@@ -193,7 +203,7 @@ impl Table {
     /// Applies a diagnosis, unless the agent has been changed or removed in the meantime.
     pub(super) fn found(&mut self, subject: &Subject, diagnosis: Diagnosis, environment: &Arc<Environment>) {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.subject == *subject) else { return };
-        let replaced = entry.run(&diagnosis, environment, self.own_tools.as_ref());
+        let replaced = entry.run(&diagnosis, environment, &self.provided);
         entry.diagnosis = Some(diagnosis);
         self.replaced.extend(replaced);
     }
@@ -280,7 +290,7 @@ impl Entry {
         &mut self,
         diagnosis: &Diagnosis,
         environment: &Arc<Environment>,
-        own_tools: Option<&OwnTools>,
+        provided: &Provided,
     ) -> Option<Arc<dyn AgentProvider>> {
         if let Some(running) = &self.running {
             let mut newest = running.environment.lock();
@@ -293,7 +303,7 @@ impl Entry {
         }
         let running = diagnosis.reach.clone().map(|reach| {
             let environment = Arc::new(Mutex::new(environment.clone()));
-            let provider = provider(&self.subject, &reach, &environment, diagnosis.login.as_ref(), own_tools);
+            let provider = provider(&self.subject, &reach, &environment, diagnosis.login.as_ref(), provided);
             Running { provider, environment, reach }
         });
         std::mem::replace(&mut self.running, running)?.provider.ok()
@@ -321,7 +331,7 @@ pub(super) fn provider(
     reach: &Reach,
     newest: &Newest,
     login: Option<&LoginCommand>,
-    own_tools: Option<&OwnTools>,
+    provided: &Provided,
 ) -> Result<Arc<dyn AgentProvider>, String> {
     let environment = || newest.lock().clone();
     match reach {
@@ -339,10 +349,11 @@ pub(super) fn provider(
             };
             let mut config = AcpAgentConfig::new(subject.id(), subject.name(), Arc::new(command));
             config.local = subject.is_local();
-            config.own_tools = own_tools.cloned();
+            config.own_tools.clone_from(&provided.own_tools);
             if let Some(known) = known {
                 config.login = login.map(login_remedy);
                 (config.asks, config.retention) = (known.asks, known.retention);
+                config.keeper.clone_from(&provided.keeper);
                 (config.reads_files_here, config.loads) = (known.reads_files_here, known.loads);
             }
             Ok(Arc::new(AcpAgent::new(config)))

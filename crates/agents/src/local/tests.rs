@@ -20,9 +20,10 @@ read request; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agent
 fn agents_with(settings: Arc<Settings>) -> LocalAgents {
     let history = Arc::new(History::new(HistoryRoots::default(), Arc::new(MemoryListingCache::default())));
     let packages = std::env::temp_dir().join(format!("openagents-{}", uuid::Uuid::new_v4()));
-    LocalAgents::new(AgentsConfig { settings, history, packages, own_tools: None, registry: None }, |_| {
-        Found::from(Environment::default().with_path("/usr/bin:/bin"))
-    })
+    LocalAgents::new(
+        AgentsConfig { settings, history, keeper: None, packages, own_tools: None, registry: None },
+        |_| Found::from(Environment::default().with_path("/usr/bin:/bin")),
+    )
 }
 
 fn agents() -> LocalAgents {

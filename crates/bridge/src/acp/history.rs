@@ -6,6 +6,7 @@ use openagents_core::{
     CancellationToken,
     agent::{self, Speaker},
     budget::Budget,
+    git::real_path,
 };
 use openagents_sessions::store::TranscriptLabel;
 use openagents_transcripts::{
@@ -17,8 +18,9 @@ use openagents_transcripts::{
     replay::Replay,
 };
 use openagents_wire::{
-    Excerpt, FindLines, HistoryFilter, HistoryPage, LineText, ListHistory, NotSearched, PastLines, PastPart,
-    PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
+    Excerpt, FindLines, HistoryFilter, HistoryPage, KeptCopy, LineText, ListHistory, NotSearched, PastLines,
+    PastPart, PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions,
+    SessionName,
 };
 use serde_json::Value;
 use std::{collections::HashMap, ops::ControlFlow, path::Path, time::Duration};
@@ -124,6 +126,9 @@ impl Row {
             file: self.is_here.then(|| row.file_path.to_string_lossy().into_owned()),
             incomplete: row.why_incomplete(),
             continues: row.continues.clone(),
+            kept: row
+                .gone
+                .map(|gone| KeptCopy { gone_since: gone.since, reason: gone.reason.as_str().to_owned() }),
             pinned: marks.pinned,
             archived: marks.archived || row.archived,
         }
@@ -202,6 +207,31 @@ fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Tra
         let id = openagents_core::text::prefix(&session.id, 128);
         Fault::not_found(format!("{} has no session {id} any more.", provider.display_name()))
     })
+}
+
+/// Returns a session of an agent that ran in a folder, to continue it there; `None` if the history has none. Blocks.
+pub(super) fn find_own(
+    history: &History,
+    agent: &str,
+    cwd: &Path,
+    id: &str,
+) -> Result<Option<Transcript>, Fault> {
+    let Some(provider) = Provider::parse(agent) else { return Ok(None) };
+    let row = history.find(id, Some(provider), &within(LIST_TIME));
+    let is_it = |row: &Transcript| {
+        row.id == id
+            && !row.subagent
+            && row.cwd.as_deref().is_some_and(|own| real_path(own) == real_path(cwd))
+    };
+    let Some(row) = row.filter(is_it) else { return Ok(None) };
+    // With `session/load`, Gemini CLI empties its log and then deletes it.
+    if provider == Provider::Gemini {
+        let command = provider.resume_command(id).unwrap_or_default();
+        return Err(Fault::invalid_params(format!(
+            "Gemini CLI continues a session only in a terminal: run `{command}` there."
+        )));
+    }
+    Ok(Some(row))
 }
 
 fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {

@@ -131,7 +131,7 @@ impl Methods {
         .await
     }
 
-    fn past(&self) -> &Arc<PastSessions> {
+    pub(super) fn past(&self) -> &Arc<PastSessions> {
         &self.services.past_sessions
     }
 
@@ -145,7 +145,7 @@ impl Methods {
     }
 
     /// Runs `read` with the history that this client may read.
-    async fn with_history<M: Method>(
+    pub(super) async fn with_history<M: Method>(
         &self,
         read: impl FnOnce(&History) -> Result<M::Answer, Fault> + Send + 'static,
     ) -> Result<Answer, Fault> {
@@ -156,7 +156,7 @@ impl Methods {
     }
 }
 
-fn stopped() -> Fault {
+pub(super) fn stopped() -> Fault {
     Fault::internal("Other agents' sessions could not be read.")
 }
 

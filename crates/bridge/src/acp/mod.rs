@@ -10,6 +10,7 @@ pub(crate) mod from_wire;
 pub(crate) mod history;
 pub(crate) mod history_calls;
 mod images;
+mod keep;
 pub(crate) mod past_sessions;
 mod questions;
 pub(crate) mod requests;

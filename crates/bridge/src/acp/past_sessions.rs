@@ -1,6 +1,9 @@
 //! Other agents' transcripts as one part of the bridge: the user's settings and labels, read access, and changes.
 
-use super::history::{Row, provider};
+use super::{
+    history::{Row, provider},
+    keep,
+};
 use crate::usage::{UsageReportError, usage_report};
 use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
@@ -10,11 +13,12 @@ use openagents_transcripts::{
     history_index::{
         Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     },
+    keep::Keeper,
     usage::{UsageCounter, UsageError, UsageStore},
 };
 use openagents_wire::{
-    ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, PastChanges, Progress,
-    Scope, SessionName, UsageQuery, UsageReport, methods,
+    ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, KeepSnapshot,
+    PastChanges, Progress, Scope, SessionName, UsageQuery, UsageReport, methods,
 };
 use parking_lot::Mutex;
 use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
@@ -30,6 +34,8 @@ pub(crate) struct PastSessions {
     parts: Arc<Parts>,
     /// The user's settings, and the progress of the index.
     state: Arc<Feed>,
+    /// The kept copies.
+    kept: Arc<Feed>,
     /// Changes of the list, for clients on this machine and for devices.
     changes: Arc<Feed>,
     changes_for_devices: Arc<Feed>,
@@ -43,6 +49,8 @@ struct Parts {
     current: Arc<Mutex<HistorySettings>>,
     /// `None` if the file of counts cannot be opened.
     usage: Option<Arc<UsageCounter>>,
+    /// `None` if the store of copies cannot be opened.
+    keeper: Option<Arc<Keeper>>,
 }
 
 impl fmt::Debug for PastSessions {
@@ -79,7 +87,7 @@ impl PastSessions {
     pub(crate) fn new(
         history: Arc<History>,
         index: Option<Arc<HistoryIndex>>,
-        usage: Option<UsageStore>,
+        (usage, keeper): (Option<UsageStore>, Option<Arc<Keeper>>),
         labels: Arc<TranscriptLabels>,
         settings: Arc<dyn SettingsStore>,
         StoredHistory { settings: current, is_known }: StoredHistory,
@@ -89,17 +97,22 @@ impl PastSessions {
         let current = Arc::new(Mutex::new(current));
         let scanned = {
             let (history, settings, current) = (history.clone(), settings.clone(), current.clone());
-            Box::new(move || remember_seen(&history, &*settings, &current))
+            let keeper = keeper.clone();
+            Box::new(move || {
+                remember_seen(&history, &*settings, &current);
+                keeper.iter().for_each(|keeper| keeper.wake());
+            })
         };
         let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
         let usage = usage.map(|store| UsageCounter::new(store, history.clone()));
-        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage });
-        let [state, here, devices] = [(); 3].map(|()| parts.clone());
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage, keeper });
+        let [state, kept, here, devices] = [(); 4].map(|()| parts.clone());
         let this = Self {
             state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
                 state.state(scope)
             }),
+            kept: Feed::by_scope::<methods::KeepChanged>(Scope::View, move |scope| kept.kept(scope)),
             changes: Feed::new::<methods::HistoryChanged>(Scope::View, move || here.changes(true)),
             changes_for_devices: Feed::new::<methods::HistoryChanged>(Scope::View, move || {
                 devices.changes(false)
@@ -108,6 +121,9 @@ impl PastSessions {
         };
         for feed in [&this.state, &this.changes, &this.changes_for_devices] {
             this.parts.indexer.watch(feed.notifier());
+        }
+        if let Some(keeper) = &this.parts.keeper {
+            keeper.watch(this.kept.notifier());
         }
         Arc::new(this)
     }
@@ -129,6 +145,24 @@ impl PastSessions {
     /// Returns the row builder for a client.
     pub(crate) fn rows_for(&self, who: &Who) -> Row {
         self.parts.rows(*who == Who::Local)
+    }
+
+    /// Returns the kept copies; fails if their store cannot be opened.
+    pub(super) fn keeper(&self) -> Result<&Arc<Keeper>, Fault> {
+        self.parts.keeper.as_ref().ok_or_else(|| {
+            Fault::internal(
+                "kept.noindex in the data folder cannot be opened. Update OpenAgents, or restart it to see the reason in its log.",
+            )
+        })
+    }
+
+    /// Returns the feed of the kept copies.
+    pub(super) fn kept(&self) -> &Arc<Feed> {
+        &self.kept
+    }
+
+    pub(super) fn settings(&self) -> &dyn SettingsStore {
+        &*self.parts.settings
     }
 
     /// Returns the feed of the user's settings and the progress of the index.
@@ -216,12 +250,14 @@ impl PastSessions {
         })
     }
 
-    /// Removes excluded sessions from the index and from the counts; each even if the other fails.
+    /// Removes excluded sessions from the index, the counts and the kept copies; from each even if another fails.
     fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
         let indexed = self.parts.indexer.forget_excluded();
         let counted = self.parts.usage.as_ref().map(|usage| usage.forget_excluded()).transpose();
+        let kept = self.parts.keeper.as_ref().map(|keeper| keeper.forget_excluded()).transpose();
         indexed?;
         counted?;
+        kept?;
         Ok(())
     }
 
@@ -248,6 +284,7 @@ impl PastSessions {
     pub(crate) fn close(&self) {
         self.parts.usage.iter().for_each(|usage| usage.cancel());
         self.parts.indexer.stop();
+        self.parts.keeper.iter().for_each(|keeper| keeper.stop());
         self.parts.usage.iter().for_each(|usage| usage.stop());
     }
 
@@ -300,6 +337,12 @@ impl Parts {
             bytes,
             progress: Progress { done, total },
         }
+    }
+
+    /// Returns the state of the kept copies for a client; nothing while devices may not read transcripts.
+    fn kept(&self, scope: Scope) -> KeepSnapshot {
+        let is_shown = scope == Scope::Admin || self.current.lock().devices;
+        self.keeper.as_ref().filter(|_| is_shown).map(|keeper| keep::snapshot(keeper)).unwrap_or_default()
     }
 
     fn changes(&self, is_here: bool) -> PastChanges {

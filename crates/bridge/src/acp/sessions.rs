@@ -5,6 +5,8 @@ use super::{
     calls::{Methods, now},
     editor_options,
     from_wire::{self, policy},
+    history,
+    history_calls::stopped,
     to_wire,
 };
 use agent_client_protocol_schema::v1::{
@@ -21,7 +23,9 @@ use openagents_connection::{
     rpc,
 };
 use openagents_core::{text::prefix, trust::AgentFiles};
-use openagents_sessions::{KnownSession, Session, SessionError, SessionRegistry, TrustedWorkspaces, store};
+use openagents_sessions::{
+    KnownSession, Session, SessionError, SessionRegistry, TrustedWorkspaces, run_blocking, store,
+};
 use openagents_wire::{
     self as wire, AgentSession, AgentSessions, AgentSessionsQuery, AttachParams, AttachResult,
     ContinueSession, DeleteAgentSession, NewSessionMeta, Scope, SessionRef, SnapshotMark, TrustResult,
@@ -98,9 +102,16 @@ impl Methods {
 
     pub(super) async fn continue_session(&self, request: ContinueSession) -> Result<Answer, Fault> {
         let ContinueSession { agent, cwd, id } = request;
-        self.services.past_sessions.history_for(&self.lease.pass.who)?;
+        let history = self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let cwd = self.services.sessions.admit(&cwd).await?;
-        let session = self.services.turns.continue_own_session(&agent, cwd, &id).await?;
+        let wanted = (agent.clone(), cwd.clone(), id.clone());
+        let find = move || history::find_own(&history, &wanted.0, &wanted.1, &wanted.2);
+        let found = run_blocking(find).await.ok_or_else(stopped)??;
+        if let Some(gone) = found.as_ref().filter(|row| row.gone.is_some()) {
+            self.restore_for_agent(gone).await?;
+        }
+        let title = found.map(|row| row.title);
+        let session = self.services.turns.continue_own_session(&agent, cwd, &id, title).await?;
         now::<methods::AgentsContinueSession>(SessionRef { session_id: session.id().to_string() })
     }
 

@@ -414,3 +414,63 @@ async fn prompt_image_is_shown() {
     assert_eq!(image["update"]["sessionUpdate"], "user_message_chunk");
     assert_eq!(image["update"]["messageId"], text["update"]["messageId"]);
 }
+
+/// Waits until the state of the kept copies is as expected.
+async fn kept(desk: &mut Client, is_it: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let kept = desk.request("_openagents/keep/status", json!({})).await;
+        if is_it(&kept) {
+            return kept;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn kept_session_outlives_its_log_until_its_copy_is_deleted() {
+    let base = tempfile::tempdir().unwrap();
+    let bridge = with_session(base.path(), 3).await;
+    let mut desk = desk(&bridge).await;
+    let asked = kept(&mut desk, |kept| kept["found"] == 1).await;
+    assert_eq!(
+        (&asked["state"], &asked["answered"], &asked["sessions"]),
+        (&json!("off"), &json!(false), &json!(0))
+    );
+    let small = error(&mut desk, "_openagents/keep/configure", json!({"limit": 5})).await;
+    assert!(small.contains("100 MB"), "{small}");
+    let nothing = error(&mut desk, "_openagents/keep/forget", json!({})).await;
+    assert!(nothing.contains("Name the sessions"), "{nothing}");
+    desk.request("_openagents/keep/configure", json!({"on": true, "limit": 200_000_000})).await;
+    let now = kept(&mut desk, |kept| kept["sessions"] == 1 && kept["waiting"] == 0).await;
+    assert_eq!((&now["answered"], &now["limit"]), (&json!(true), &json!(200_000_000)));
+
+    let read = desk.request("_openagents/history/read", session()).await;
+    let log = base.path().join(format!("claude/projects/-w-harbour/{ID}.jsonl"));
+    let bytes = fs::read(&log).unwrap();
+    fs::remove_file(&log).unwrap();
+    kept(&mut desk, |kept| kept["gone"] == 1).await;
+    let gone = desk.request("_openagents/history/read", session()).await;
+    assert_eq!(gone["updates"], read["updates"]);
+    assert_eq!(gone["session"]["kept"]["reason"], "deleted");
+    let verified = desk.request("_openagents/keep/verify", json!({})).await;
+    assert_eq!(verified["damaged"], json!([]));
+
+    let to = base.path().join("restored");
+    let restored = desk
+        .request("_openagents/keep/restore", json!({"provider": "claude-code", "id": ID, "to": to}))
+        .await;
+    assert_eq!(fs::read(restored["files"][0].as_str().unwrap()).unwrap(), bytes);
+    for (to, why) in [
+        (json!("restored"), "absolute"),
+        (json!(to), "not empty"),
+        (json!(base.path().join("claude/x")), "agent"),
+    ] {
+        let params = json!({"provider": "claude-code", "id": ID, "to": to});
+        let refused = error(&mut desk, "_openagents/keep/restore", params).await;
+        assert!(refused.contains(why), "{refused}");
+    }
+    let forgotten = desk.request("_openagents/keep/forget", json!({"sessions": [session()]})).await;
+    assert_eq!(forgotten["sessions"], 1);
+    assert_eq!(list(&mut desk, json!({})).await["total"], 0);
+    bridge.shutdown().await;
+}

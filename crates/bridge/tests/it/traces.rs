@@ -212,6 +212,36 @@ async fn exclude(desk: &mut Client, what: Value) {
     desk.request("_openagents/history/configure", json!({"exclude": what})).await;
 }
 
+/// Keeps all sessions.
+async fn keep_all(desk: &mut Client) {
+    desk.request("_openagents/keep/configure", json!({"on": true})).await;
+    loop {
+        let kept = desk.request("_openagents/keep/status", json!({})).await;
+        if kept["waiting"] == 0 && kept["sessions"].as_u64() > Some(0) && kept["sessions"] == kept["found"] {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn excluded_folder_leaves_no_kept_copies() {
+    let stage = Stage::new(2);
+    let (bridge, mut desk) = stage.indexed().await;
+    keep_all(&mut desk).await;
+    for agent in ["claude", "gemini"] {
+        fs::remove_dir_all(stage.base().join(agent)).unwrap();
+        fs::create_dir_all(stage.base().join(agent)).unwrap();
+    }
+    let listed = desk.request("_openagents/history/list", json!({})).await;
+    let of_folder = |row: &&Value| row["cwd"].as_str() == stage.folder().to_str();
+    let kept: Vec<_> = listed["sessions"].as_array().unwrap().iter().filter(of_folder).collect();
+    assert_eq!(kept.len(), 2);
+    assert!(kept.iter().all(|row| row["kept"]["reason"].is_string()), "{kept:?}");
+    exclude(&mut desk, json!({"workspace": stage.folder()})).await;
+    stage.ends_clean(bridge).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn excluded_folder_leaves_no_traces() {
     let stage = Stage::new(2);

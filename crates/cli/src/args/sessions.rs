@@ -42,6 +42,9 @@ pub(crate) enum Sessions {
     },
     /// Show the state of the full-text index
     Index(IndexCommand),
+    /// Keep compressed copies of sessions, which agents delete after some time
+    #[command(alias = "archive")]
+    Keep(Keep),
     /// Show sessions found and lines not understood, per agent
     Stats {
         /// Only this agent, such as codex or claude-code
@@ -54,6 +57,90 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Keep compressed copies of sessions, which agents delete after some time
+///
+/// Claude Code and Gemini CLI delete sessions after 30 days. Copies are listed, read and searched like the sessions, and
+/// stay on this computer.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  openagents sessions keep on\n  openagents sessions keep limit 20GB\n  \
+                        openagents sessions keep restore 0199a2b4 --to ./restored")]
+pub(crate) struct Keep {
+    #[command(subcommand)]
+    pub(crate) command: Option<KeepCommand>,
+    /// JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeepCommand {
+    /// Show what is kept (default)
+    Status,
+    /// Keep sessions from now on, and those that exist
+    On,
+    /// Keep no more; copies stay
+    Off,
+    /// Compare all copies with their checksums
+    Verify,
+    /// Set the size that copies may have
+    Limit {
+        /// Size, such as 20GB
+        #[arg(value_parser = size)]
+        size: u64,
+    },
+    /// Write a kept session to a folder, or back to where its agent finds it
+    Restore {
+        /// Id of the session, or its beginning
+        id: String,
+        /// A new folder
+        #[arg(long, value_name = "FOLDER", required_unless_present = "into_agent")]
+        to: Option<PathBuf>,
+        /// The agent's own folder, so that it continues the session
+        #[arg(long, conflicts_with = "to")]
+        into_agent: bool,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Delete copies
+    Forget {
+        /// Ids of sessions, or their beginnings
+        #[arg(required_unless_present_any = ["gone_before", "all"])]
+        ids: Vec<String>,
+        /// Copies of all sessions that were gone before this day, such as 2026-06-01
+        #[arg(long, value_name = "DAY", value_parser = day, conflicts_with = "ids")]
+        gone_before: Option<i64>,
+        /// All copies
+        #[arg(long, conflicts_with_all = ["ids", "gone_before"])]
+        all: bool,
+        /// Don't ask
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Parses a size in decimal units.
+fn size(text: &str) -> Result<u64, String> {
+    let text = text.trim().to_ascii_uppercase();
+    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit.trim() {
+        "MB" | "M" => 1_000_000,
+        "GB" | "G" => 1_000_000_000,
+        "TB" | "T" => 1_000_000_000_000,
+        _ => return Err("write a size such as 500MB or 20GB".to_owned()),
+    };
+    let number: u64 = number.parse().map_err(|_| "write a size such as 500MB or 20GB".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "that is larger than any disk".to_owned())
+}
+
+/// Parses a day as the time of its start, in milliseconds since the epoch.
+fn day(text: &str) -> Result<i64, String> {
+    let day: jiff::civil::Date = text.parse().map_err(|_| "write a day like 2026-06-01".to_owned())?;
+    let start = day.to_zoned(jiff::tz::TimeZone::system()).map_err(|error| error.to_string())?;
+    Ok(start.timestamp().as_millisecond())
 }
 
 #[derive(Debug, Args)]

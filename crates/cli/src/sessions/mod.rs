@@ -1,6 +1,7 @@
 //! `openagents sessions`: the past sessions of other agents.
 
 mod index;
+mod keep;
 mod stats;
 
 use crate::{
@@ -10,8 +11,8 @@ use crate::{
 use anyhow::Context;
 use openagents_tools::tool::Limits;
 use openagents_transcripts::history::{
-    Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span, Transcript,
-    Unsearched,
+    Event, EventKind, History, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span,
+    Transcript, Unsearched,
 };
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
@@ -28,6 +29,7 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
             search(&text.join(" "), kind, *logs || *regex, filter)
         }
         Sessions::Index(command) => index::run(command),
+        Sessions::Keep(keep) => keep::run(keep),
         Sessions::Stats { provider, tokens, json } => stats::run(*provider, *tokens, *json),
     }
 }
@@ -75,20 +77,21 @@ fn workspace(filter: &Filter) -> anyhow::Result<Option<PathBuf>> {
     filter.workspace.as_ref().map(canonical).transpose()
 }
 
+/// Returns the session whose id begins with `id`.
+fn find(history: &History, id: &str) -> anyhow::Result<Transcript> {
+    let query = Query { all: true, ..Query::default() };
+    let mut found = history.list(&query, &surroundings::patience()).rows;
+    found.retain(|row| row.id.starts_with(id));
+    match found.len() {
+        0 => anyhow::bail!("no session id begins with {id}; see `openagents sessions list --all`"),
+        1 => Ok(found.remove(0)),
+        many => anyhow::bail!("{many} session ids begin with {id}; type more of the id"),
+    }
+}
+
 fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     let history = surroundings::history();
-    let query = Query { all: true, ..Query::default() };
-    let found: Vec<_> = history
-        .list(&query, &surroundings::patience())
-        .rows
-        .into_iter()
-        .filter(|row| row.id.starts_with(id))
-        .collect();
-    let row = match found.as_slice() {
-        [] => anyhow::bail!("no session id begins with {id}; see `openagents sessions list --all`"),
-        [row] => row,
-        many => anyhow::bail!("{} session ids begin with {id}; type more of the id", many.len()),
-    };
+    let row = &find(&history, id)?;
     let mut events = Vec::new();
     let end = history
         .read_transcript(row, Span::default(), &surroundings::patience(), &mut |event| {
@@ -106,6 +109,9 @@ fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     }
     output::line(output::printable(row.title.as_deref().unwrap_or("(no title)")))?;
     output::line(format_args!("{} {} {}", row.provider.display_name(), row.id, row.file_path.display()))?;
+    if row.gone.is_some() {
+        output::line("Kept copy: its log no longer exists")?;
+    }
     if let Some(original) = &row.continues {
         output::line(format_args!("Continues session {}", output::printable(original)))?;
     }

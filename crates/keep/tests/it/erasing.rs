@@ -6,8 +6,11 @@ use std::{fs, time::Duration};
 fn erased_collection_leaves_no_trace_and_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let store = CopyStore::open(folder.path()).unwrap();
-    let (one, two, three) =
-        (store.put("one", "", "").unwrap(), store.put("two", "", "").unwrap(), store.put("three", "", "").unwrap());
+    let (one, two, three) = (
+        store.put("one", "", "").unwrap(),
+        store.put("two", "", "").unwrap(),
+        store.put("three", "", "").unwrap(),
+    );
     let shared = noise(1, 5000);
     let secret = format!("CANARY-{}", noise(2, 3000));
     let first = line(1, &shared) + &line(2, &secret);
@@ -79,7 +82,8 @@ fn damage_is_found_and_everything_else_is_read() {
     fs::write(&pack, bytes).unwrap();
     let store = CopyStore::open(folder.path()).unwrap();
     let verified = store.verify((0, 1), &|| false).unwrap();
-    let damaged: Vec<_> = verified.damaged.iter().map(|file| (file.collection.as_str(), file.bytes)).collect();
+    let damaged: Vec<_> =
+        verified.damaged.iter().map(|file| (file.collection.as_str(), file.bytes)).collect();
     assert_eq!(damaged, [("one", log(0).len() as u64)]);
     let version = store.files(one, false).unwrap()[0].version;
     let mut shown = Vec::new();

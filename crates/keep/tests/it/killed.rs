@@ -28,7 +28,13 @@ fn writes_until_it_is_killed() {
         let which = random.usize(..5);
         let path = folder.join(format!("{which}.jsonl"));
         let rewrites = random.u8(..20) == 0;
-        let mut log = File::options().create(true).append(!rewrites).write(true).truncate(rewrites).open(&path).unwrap();
+        let mut log = File::options()
+            .create(true)
+            .append(!rewrites)
+            .write(true)
+            .truncate(rewrites)
+            .open(&path)
+            .unwrap();
         for _ in 0..random.usize(1..40) {
             log.write_all(line(at, &noise(random.u64(..50), random.usize(..3000))).as_bytes()).unwrap();
         }

@@ -41,7 +41,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         "[ -~]{0,40}\n",
         (0..3_u64).prop_map(|seed| crate::support::noise(seed, 150_000) + "\n"),
     ];
-    let lines = prop::collection::vec(line.prop_map(String::into_bytes), 0..5).prop_map(|lines| lines.concat());
+    let lines =
+        prop::collection::vec(line.prop_map(String::into_bytes), 0..5).prop_map(|lines| lines.concat());
     prop_oneof![4 => lines, 1 => prop::collection::vec(any::<u8>(), 0..300)]
 }
 

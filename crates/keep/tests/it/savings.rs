@@ -20,8 +20,9 @@ fn images_and_parents_in_many_logs_are_stored_once() {
     let image = noise(0, 400_000);
     let message = |at: usize| line(at, &noise(at as u64, 2000));
     let parent: String = (1..40).map(message).collect();
-    let children: Vec<String> =
-        (0..12).map(|child| parent.replace("\"at\":", &format!("\"at\":{child}")) + &line(child, &image)).collect();
+    let children: Vec<String> = (0..12)
+        .map(|child| parent.replace("\"at\":", &format!("\"at\":{child}")) + &line(child, &image))
+        .collect();
     let (kept, each) = stored(&children);
     assert!(kept * 5 < each, "{kept} bytes, {each} as files");
 }

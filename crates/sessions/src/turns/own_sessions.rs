@@ -57,18 +57,20 @@ impl TurnExecutor {
     }
 
     /// Creates a session that continues one of an agent's own with its next prompt, or returns the one that already does.
-    /// The agent's session has to be one that was listed in this folder.
+    /// The agent's session has to be one that was listed in this folder, or one of the history: then `in_history` is its
+    /// title.
     pub async fn continue_own_session(
         self: &Arc<Self>,
         agent: &str,
         cwd: PathBuf,
         id: &str,
+        in_history: Option<Option<String>>,
     ) -> Result<Arc<Session>, SessionError> {
         let name = self.agent(agent)?.name();
         // Held to the end, so that two clients continue it in one session.
         let listed = self.listed.lock().await;
-        let title = listed.get(&(agent.to_owned(), cwd.clone())).and_then(|titles| titles.get(id));
-        let title = title.ok_or_else(|| {
+        let title = || listed.get(&(agent.to_owned(), cwd.clone()))?.get(id).cloned();
+        let title = in_history.or_else(title).ok_or_else(|| {
             SessionError::invalid(format!(
                 "{name} has not listed that session here. List its sessions again."
             ))
@@ -83,7 +85,7 @@ impl TurnExecutor {
         }
         let session = self.sessions().create(&cwd).await?;
         session.set_mode(agent).await?;
-        let (store, of, title) = (self.sessions().store().clone(), session.clone(), title.clone());
+        let (store, of) = (self.sessions().store().clone(), session.clone());
         let (agent, id) = (agent.to_owned(), id.to_owned());
         let begin = move || {
             store.remember_agent_session(of.id(), &agent, &id)?;

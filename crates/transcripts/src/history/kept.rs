@@ -1,8 +1,8 @@
 //! Logs that no longer exist, read from their kept copies.
 
 use super::{
-    format::FormatSpec,
     forget::is_gone,
+    format::FormatSpec,
     list::Folder,
     log::log_file::LogFile,
     logs::{History, Source},
@@ -136,7 +136,11 @@ impl History {
 
     /// Returns the logs of an agent, or of all, with the rows of their sessions; and whether these are all that exist.
     /// Blocks.
-    pub(crate) fn listed_logs_of(&self, provider: Option<Provider>, budget: &Budget) -> (Vec<ListedLog>, bool) {
+    pub(crate) fn listed_logs_of(
+        &self,
+        provider: Option<Provider>,
+        budget: &Budget,
+    ) -> (Vec<ListedLog>, bool) {
         let folders = self.discover(provider, budget);
         let query = Query { all: true, provider, ..Query::default() };
         let listing = self.rows_of(&folders, &query, budget);

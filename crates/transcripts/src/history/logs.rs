@@ -59,6 +59,11 @@ impl History {
         self.excluded.get()
     }
 
+    /// Returns the folders of the agents.
+    pub fn roots(&self) -> &HistoryRoots {
+        &self.roots
+    }
+
     /// Returns the folders in which sessions change, and whether everything below them changes too. They need not
     /// exist.
     pub fn folders(&self) -> Vec<(PathBuf, bool)> {

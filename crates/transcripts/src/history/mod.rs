@@ -46,10 +46,9 @@ pub use crate::history::{
 };
 pub use digest::Digest;
 pub(crate) use formats::spec as format_of;
+pub use intent::{Relative, choose, sentence};
 pub(crate) use kept::{KeptLog, KeptLogs, ListedLog, Unpacked, below, below_root};
 pub(crate) use log::log_file::LogFile;
-pub(crate) use sqlite::read_database as read_agent_database;
-pub use intent::{Relative, choose, sentence};
 pub use logs::History;
 pub use part::{Part, TranscriptPart};
 pub use read::{ReadEnd, Span};
@@ -57,5 +56,6 @@ pub use requests::{FoundUsage, RequestUsage, UsageFlags, UsageLimit};
 pub use roots::HistoryRoots;
 pub use search::WordLines;
 pub use settings::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
+pub(crate) use sqlite::read_database as read_agent_database;
 pub use transcript::{Gone, GoneReason, Listing, Provider, Query, Transcript, Unknown};
 pub use usage_logs::{ReadUpTo, ReadUsage, UsageExclusion, UsageLog};

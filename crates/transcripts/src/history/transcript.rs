@@ -194,6 +194,17 @@ pub enum GoneReason {
     Unknown,
 }
 
+impl GoneReason {
+    /// Returns the name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retention => "retention",
+            Self::Deleted => "deleted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// Data in a session that its reader does not know.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unknown {

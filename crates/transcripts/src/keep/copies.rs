@@ -209,7 +209,13 @@ impl Known {
 impl KeptLogs for KeptCopies {
     fn of_agent(&self, provider: Provider) -> Vec<Arc<KeptLog>> {
         self.refresh();
-        self.known.read().by_agent.get(&provider).into_iter().flat_map(|logs| logs.values().cloned()).collect()
+        self.known
+            .read()
+            .by_agent
+            .get(&provider)
+            .into_iter()
+            .flat_map(|logs| logs.values().cloned())
+            .collect()
     }
 
     fn unpack(&self, provider: Provider, id: &str) -> io::Result<Option<Arc<Unpacked>>> {
@@ -228,7 +234,13 @@ impl KeptLogs for KeptCopies {
         let files = Arc::new(Unpacked(tempfile::tempdir_in(folder)?));
         let root = files.root();
         let rows = root.with_file_name(rows::name(id));
-        if self.store.files(session.id, false).map_err(io::Error::other)?.iter().any(|it| it.name == rows::name(id)) {
+        if self
+            .store
+            .files(session.id, false)
+            .map_err(io::Error::other)?
+            .iter()
+            .any(|it| it.name == rows::name(id))
+        {
             self.write_files(&session, files.0.path())?;
             rows::unpack(&fs::read(rows)?, &root)?;
         } else {

@@ -120,8 +120,13 @@ impl fmt::Debug for Keeper {
 }
 
 impl Keeper {
-    /// Starts the thread.
-    pub fn start(copies: Arc<KeptCopies>, history: Arc<History>, settings: KeepSettings) -> Arc<Self> {
+    /// Starts the thread, unless nothing is captured.
+    pub fn start(
+        copies: Arc<KeptCopies>,
+        history: Arc<History>,
+        settings: KeepSettings,
+        follows: bool,
+    ) -> Arc<Self> {
         let (wake, wakes) = channel();
         let shared = Arc::new(Shared {
             copies,
@@ -132,11 +137,14 @@ impl Keeper {
             round: Mutex::default(),
             cancel: CancellationToken::new(),
         });
-        let thread = {
+        shared.changed(|_| {});
+        let start = || {
             let shared = shared.clone();
             thread::Builder::new().name("keep".to_owned()).spawn(move || shared.follow(&wakes))
         };
-        let thread = thread.inspect_err(|error| tracing::error!(%error, "no sessions are kept")).ok();
+        let thread = follows.then(start).transpose();
+        let thread =
+            thread.inspect_err(|error| tracing::error!(%error, "no sessions are kept")).unwrap_or_default();
         Arc::new(Self { shared, wake, thread: Mutex::new(thread) })
     }
 
@@ -175,11 +183,11 @@ impl Keeper {
     }
 
     /// Makes sure that what an agent deletes as it starts is captured, or linked until it is. Returns the number of
-    /// sessions that are neither. Blocks, for at most about `wait`.
-    pub fn secure(&self, provider: Provider, wait: Duration) -> usize {
+    /// sessions that are neither; `None` if they are not kept at all. Blocks, for at most about `wait`.
+    pub fn secure(&self, provider: Provider, wait: Duration) -> Option<usize> {
         let is_kept = self.shared.settings.read().keeps(provider) && Retention::of(provider).is_some();
         if !is_kept {
-            return 0;
+            return None;
         }
         let budget = Budget::within(wait, &self.shared.cancel);
         let logs = self.shared.history.listed_logs_of(Some(provider), &budget).0;
@@ -189,7 +197,7 @@ impl Keeper {
             0
         });
         self.wake();
-        due.len().saturating_sub(linked)
+        Some(due.len().saturating_sub(linked))
     }
 
     /// Erases the copies of sessions that the user has excluded. Blocks.
@@ -335,7 +343,11 @@ impl Shared {
 
     /// Returns the logs that are not captured in their current state, those first that their agent deletes first; and
     /// what agents delete.
-    fn due<'a>(&self, logs: &'a [ListedLog], settings: &KeepSettings) -> (Vec<&'a ListedLog>, Vec<DeletedSoon>) {
+    fn due<'a>(
+        &self,
+        logs: &'a [ListedLog],
+        settings: &KeepSettings,
+    ) -> (Vec<&'a ListedLog>, Vec<DeletedSoon>) {
         let mut soon: BTreeMap<Provider, DeletedSoon> = BTreeMap::new();
         for log in logs {
             let provider = log.row.provider;
@@ -348,10 +360,8 @@ impl Shared {
             });
             entry.now += usize::from(age(&log.file) > period && !log.row.subagent);
         }
-        let mut waiting: Vec<&ListedLog> = logs
-            .iter()
-            .filter(|log| settings.keeps(log.row.provider) && !self.is_captured(log))
-            .collect();
+        let mut waiting: Vec<&ListedLog> =
+            logs.iter().filter(|log| settings.keeps(log.row.provider) && !self.is_captured(log)).collect();
         waiting.sort_by_key(|log| {
             let at = log.file.changed_at();
             if self.is_soon(log) { (0, at) } else { (1, at.saturating_neg()) }
@@ -515,7 +525,10 @@ impl Shared {
         } else if !self.copies.store.files(session.id, false)?.is_empty() {
             self.copies.put(&log, &state(&log.file))?;
         }
-        Ok(self.copies.session(log.row.provider, &log.root, &log.row.id).is_some_and(|it| !it.state.is_empty()))
+        Ok(self
+            .copies
+            .session(log.row.provider, &log.root, &log.row.id)
+            .is_some_and(|it| !it.state.is_empty()))
     }
 
     fn forget_excluded(&self) -> Result<(), KeepError> {

@@ -91,7 +91,7 @@ pub(super) fn unpack(document: &[u8], root: &Path) -> io::Result<()> {
         let transaction = connection.transaction()?;
         for Table { name, columns, rows } in &tables {
             let list = columns.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
-            transaction.execute(&format!("CREATE TABLE {} ({list})", quoted(name)), [])?;
+            transaction.execute(&format!("CREATE TABLE\n{} ({list})", quoted(name)), [])?;
             let places = vec!["?"; columns.len()].join(", ");
             let mut insert =
                 transaction.prepare(&format!("INSERT INTO {} VALUES ({places})", quoted(name)))?;

@@ -38,6 +38,13 @@ impl Retention {
         }
     }
 
+    pub fn provider(self) -> Provider {
+        match self {
+            Self::ClaudeCode => Provider::ClaudeCode,
+            Self::GeminiCli => Provider::Gemini,
+        }
+    }
+
     /// Returns for how long the agent keeps sessions according to the user's own settings; `None` for ever.
     pub fn period(self, place: &Place<'_>) -> Option<Duration> {
         match self {
@@ -55,10 +62,15 @@ impl Retention {
     }
 }
 
-/// Returns a note, shown before the start, on how many sessions the agent deletes; `None` if it deletes none.
-pub fn deletion_note(agent: &str, sessions: usize) -> Option<String> {
-    let count = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
-    (sessions > 0).then(|| {
-        format!("*{agent} deletes {count} as it starts. Its own settings say how long it keeps them.*")
-    })
+/// Returns a note, shown before the start, on how many sessions the agent deletes; `unkept` is the number of those
+/// without a copy, if copies are kept.
+pub fn deletion_note(agent: &str, sessions: usize, unkept: Option<usize>) -> String {
+    let count =
+        |sessions| if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
+    let rest = match unkept {
+        None => "Its own settings say how long it keeps them.".to_owned(),
+        Some(0) => "OpenAgents has copies of them.".to_owned(),
+        Some(unkept) => format!("{} of them could not be copied first.", count(unkept)),
+    };
+    format!("*{agent} deletes {} as it starts. {rest}*", count(sessions))
 }

@@ -9,8 +9,8 @@
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::{
     history::{
-        Event, EventKind, GoneReason, History, HistoryRoots, MemoryListingCache, Part, Provider, Query, ReadEnd,
-        SearchQuery, Span, Transcript, Unknown,
+        Event, EventKind, GoneReason, History, HistoryRoots, MemoryListingCache, Part, Provider, Query,
+        ReadEnd, SearchQuery, Span, Transcript, Unknown,
     },
     keep::{KeepSettings, Keeper, KeptCopies},
 };
@@ -537,7 +537,10 @@ fn everything(history: &History) -> String {
     let listing = history.list(&Query { all: true, ..Query::default() }, &budget());
     assert!(!listing.timed_out && listing.unread == 0);
     for row in listing.rows {
-        assert_eq!(history.find(&row.id, Some(row.provider), &budget()).map(|row| row.id), Some(row.id.clone()));
+        assert_eq!(
+            history.find(&row.id, Some(row.provider), &budget()).map(|row| row.id),
+            Some(row.id.clone())
+        );
         writeln!(text, "{:?}", Transcript { gone: None, ..row.clone() }).unwrap();
         let end = history.read_transcript(&row, Span::default(), &budget(), &mut |event| {
             writeln!(text, "{}", rendered(&event)).unwrap();
@@ -562,7 +565,7 @@ fn deleted_sessions_are_read_as_if_they_were_there() {
         let copies = KeptCopies::open(home.path()).unwrap();
         let history = agent.history().with_copies(copies.clone());
         let (before, stamps_before) = (everything(&history), stamps(&agent.folder));
-        let keeper = Keeper::start(copies, Arc::new(history.clone()), settings.clone());
+        let keeper = Keeper::start(copies, Arc::new(history.clone()), settings.clone(), true);
         keeper.round().unwrap();
         assert_eq!(keeper.status().waiting, 0, "{provider:?}");
         assert_eq!(stamps(&agent.folder), stamps_before, "{provider:?}: keeping wrote into the folder");
@@ -590,9 +593,13 @@ fn kept_sessions_come_and_go_with_their_logs() {
     let (agent, home) = (Agent::new(Provider::ClaudeCode), tempfile::tempdir().unwrap());
     let copies = KeptCopies::open(home.path()).unwrap();
     let history = agent.history().with_copies(copies.clone());
-    let keeper = Keeper::start(copies.clone(), Arc::new(history.clone()), KeepSettings::default());
+    let keeper = Keeper::start(copies.clone(), Arc::new(history.clone()), KeepSettings::default(), true);
     keeper.round().unwrap();
-    assert_eq!((keeper.status().sizes.collections, keeper.status().waiting), (0, 0), "not before the user agreed");
+    assert_eq!(
+        (keeper.status().sizes.collections, keeper.status().waiting),
+        (0, 0),
+        "not before the user agreed"
+    );
     assert!(keeper.status().found.0 > 0);
     keeper.configure(settings);
     keeper.round().unwrap();
@@ -619,14 +626,19 @@ fn kept_sessions_come_and_go_with_their_logs() {
     assert!(copies.restore_to(row.provider, &row.id, &inside, &roots).is_err(), "an agent's folder");
     copies.restore_into_agent(row.provider, &row.id).unwrap();
     assert_eq!(fs::read(&row.file_path).unwrap(), log);
-    assert!(row.file_path.metadata().unwrap().modified().unwrap().elapsed().unwrap() < Duration::from_secs(60));
+    assert!(
+        row.file_path.metadata().unwrap().modified().unwrap().elapsed().unwrap() < Duration::from_secs(60)
+    );
     assert!(copies.restore_into_agent(row.provider, &row.id).is_err(), "nothing is overwritten");
     keeper.round().unwrap();
     assert_eq!(find().unwrap().gone, None);
     // Its copy is deleted, and then its log.
     keeper.forget(&|_, id, _| id == row.id).unwrap();
     keeper.round().unwrap();
-    assert!(copies.restore_to(row.provider, &row.id, &home.path().join("b"), &roots).is_ok(), "its log exists");
+    assert!(
+        copies.restore_to(row.provider, &row.id, &home.path().join("b"), &roots).is_ok(),
+        "its log exists"
+    );
     fs::remove_file(&row.file_path).unwrap();
     keeper.forget(&|_, id, _| id == row.id).unwrap();
     keeper.round().unwrap();
@@ -641,8 +653,8 @@ fn sessions_that_an_agent_deletes_at_its_start_are_linked_first() {
     let copies = KeptCopies::open(home.path()).unwrap();
     let history = agent.history().with_copies(copies.clone());
     let before = everything(&history);
-    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings);
-    assert_eq!(keeper.secure(Provider::ClaudeCode, Duration::from_secs(10)), 0);
+    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings, true);
+    assert_eq!(keeper.secure(Provider::ClaudeCode, Duration::from_secs(10)), Some(0));
     for path in files(&agent.folder) {
         fs::remove_file(path).unwrap();
     }
@@ -658,7 +670,7 @@ fn excluded_sessions_are_not_kept() {
     let (agent, home) = (Agent::new(Provider::Codex), tempfile::tempdir().unwrap());
     let copies = KeptCopies::open(home.path()).unwrap();
     let history = agent.history().with_copies(copies.clone());
-    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings);
+    let keeper = Keeper::start(copies, Arc::new(history.clone()), settings, true);
     keeper.round().unwrap();
     assert!(keeper.status().sizes.collections > 0);
     for path in files(&agent.folder) {
