@@ -1,7 +1,7 @@
 //! Six real agents run through `openagents serve` with a scripted model: what they do without asking, and what
 //! happens to their folders. `scripts/peers.sh` installs them and runs these tests.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use openagents_e2e::{peers::Peers, server::Client, terminal::TestEnv};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// An agent, with the facts that these tests need.
@@ -458,6 +458,72 @@ async fn its_sessions_are_kept(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// Returns the command line that gives a prompt to an agent in a terminal, in a new session or in an earlier one.
+fn in_terminal(agent: Agent, session: Option<&str>, text: &str) -> Result<String> {
+    let resumed = |flag: &str| session.map(|id| format!(" {flag} {id}")).unwrap_or_default();
+    Ok(match agent.mode {
+        // Its log says that edits are accepted, which is not for us.
+        "claude-code" => format!("claude{} --permission-mode acceptEdits -p '{text}'", resumed("--resume")),
+        "codex" => format!("codex exec{} -m scripted '{text}'", resumed("resume")),
+        "opencode" => format!("opencode run{} '{text}'", resumed("--session")),
+        "qwen" => format!("qwen{} -p '{text}'", resumed("--resume")),
+        mode => bail!("{mode} continues no sessions of its terminal"),
+    })
+}
+
+/// Returns the row of a session of this agent once it is as expected.
+async fn past(scene: &mut Scene, is_it: impl Fn(&Value) -> bool) -> Result<Value> {
+    let started = Instant::now();
+    loop {
+        let page = scene.client.request("_openagents/history/list", json!({})).await?;
+        let rows = page["sessions"].as_array().context("sessions")?;
+        if let Some(row) = rows.iter().find(|row| row["provider"] == scene.agent.mode && is_it(row)) {
+            return Ok(row.clone());
+        }
+        ensure!(started.elapsed() < Duration::from_secs(60), "{page}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// A session of the agent's terminal is continued here with what was said there, asking before it acts, and then in the
+/// terminal again. One whose log was deleted is restored first.
+async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    scene.peers.shell(&in_terminal(agent, None, "Remember the word heliotrope [[script:Nothing]]")?)?;
+    scene.client.request("_openagents/keep/configure", json!({"on": true})).await?;
+    let is_it = |row: &Value| row["title"].as_str().is_some_and(|title| title.contains("heliotrope"));
+    let row = past(&mut scene, is_it).await?;
+    if ["claude-code", "codex", "qwen"].contains(&agent.mode) {
+        let started = Instant::now();
+        while scene.client.request("_openagents/keep/status", json!({})).await?["waiting"] != 0 {
+            ensure!(started.elapsed() < Duration::from_secs(60), "not kept");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        fs::remove_file(row["file"].as_str().context("its file")?)?;
+        past(&mut scene, |row| is_it(row) && row["kept"]["goneSince"].is_number()).await?;
+    }
+    scene.peers.forget_model_requests()?;
+    let here = json!({"agent": agent.mode, "cwd": scene.peers.env.workspace, "id": row["id"]});
+    scene.session =
+        scene.client.request("_openagents/agents/continue_session", here).await?["sessionId"].clone();
+    let attach = json!({"sessionId": scene.session, "since": 0});
+    scene.client.request("_openagents/attach", attach).await?;
+    let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
+    ensure!(reply.contains("Nothing to do.") && !reply.contains("starts a new session"), "{reply}");
+    ensure!(scene.peers.model_got("heliotrope")?, "it does not know what was said in the terminal");
+    let (asked, reply) = scene.turn("InsideAsking", "reject_once", Some(Canary::Inside)).await?;
+    ensure!(asked > 0 && !scene.has_sung(Canary::Inside), "it asked {asked} times: {reply}");
+    scene.close().await?;
+    scene.peers.forget_model_requests()?;
+    let id = row["id"].as_str().context("its id")?;
+    scene.peers.shell(&in_terminal(agent, Some(id), "What was said? [[script:Nothing]]")?)?;
+    ensure!(
+        scene.peers.model_got("heliotrope")? && scene.peers.model_got(PROMPT)?,
+        "the terminal does not know what was said here and before"
+    );
+    scene.peers.end()
+}
+
 /// The options of an agent that answers, with their current values.
 async fn options(scene: &mut Scene) -> Result<Vec<Value>> {
     let session = scene.session.clone();
@@ -746,4 +812,9 @@ with_each!(
     (no_command_runs_unasked, its_sessions_are_kept, its_options_are_set_and_kept,
      its_edits_are_allowed_until_the_turn_ends, its_package_is_installed_by_click,
      its_prompts_have_images_branch_and_steer)
+);
+
+with_each!(
+    claude_code_terminal: CLAUDE_CODE, codex_terminal: CODEX, qwen_terminal: QWEN, opencode_terminal: OPENCODE;
+    (its_terminal_sessions_continue)
 );

@@ -107,6 +107,17 @@ impl Peers {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Runs one shell command line to its end in the workspace, such as an agent's own command.
+    pub fn shell(&self, line: &str) -> Result<String> {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).stdin(Stdio::null());
+        self.env.surround(&mut command);
+        surround(&mut command, &self.env, &self.model, &[])?;
+        let output = command.output()?;
+        ensure!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Returns whether a request to the model contains a text.
     pub fn model_got(&self, text: &str) -> Result<bool> {
         for request in fs::read_dir(&self.model.requests)? {

@@ -20,7 +20,9 @@ use openagents_tools::{
 };
 use openagents_transcripts::{
     cache::TranscriptCache,
-    history::{ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryListingCache},
+    history::{
+        ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryListingCache, Query, Transcript,
+    },
     history_index::HistoryIndex,
     keep::KeptCopies,
 };
@@ -63,6 +65,18 @@ pub(crate) fn history() -> History {
     match HistoryIndex::open_existing(&home) {
         Some(index) => history.with_words(Arc::new(index)),
         None => history,
+    }
+}
+
+/// Returns the session whose id begins with `id`.
+pub(crate) fn session(history: &History, id: &str) -> anyhow::Result<Transcript> {
+    let query = Query { all: true, ..Query::default() };
+    let mut found = history.list(&query, &patience()).rows;
+    found.retain(|row| row.id.starts_with(id));
+    match found.len() {
+        0 => anyhow::bail!("no session id begins with {id}; see `openagents sessions list --all`"),
+        1 => Ok(found.remove(0)),
+        many => anyhow::bail!("{many} session ids begin with {id}; type more of the id"),
     }
 }
 

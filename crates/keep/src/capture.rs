@@ -1,6 +1,7 @@
 //! Captures what is new in a file.
 
 use crate::{
+    cut::FileKind,
     sealing::Sealing,
     store::{CopyStore, KeepError, Version},
 };
@@ -24,22 +25,6 @@ const TEXT: usize = 16;
 
 /// Bytes of text from which the version before a document is worth keeping.
 const LOST: usize = 200;
-
-/// How a file changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileKind {
-    /// Its lines are appended.
-    Lines,
-    /// It is one JSON document, written anew each time.
-    Document,
-}
-
-impl FileKind {
-    /// Returns the kind of a file by its name.
-    pub fn of(name: &str) -> Self {
-        if name.ends_with(".json") { Self::Document } else { Self::Lines }
-    }
-}
 
 /// What was new in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,22 @@ const DEPTH: usize = 64;
 /// Sizes in bytes of the chunks of data that is not JSON: least, average, most.
 const CHUNK: (u32, u32, u32) = (16 * 1024, 64 * 1024, 256 * 1024);
 
+/// How a file changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Its lines are appended.
+    Lines,
+    /// It is one JSON document, written anew each time.
+    Document,
+}
+
+impl FileKind {
+    /// Returns the kind of a file by its name.
+    pub(crate) fn of(name: &str) -> Self {
+        if name.ends_with(".json") { Self::Document } else { Self::Lines }
+    }
+}
+
 /// Returns the values of a JSON text that are stored once, in order: strings, and objects and lists that are not too
 /// long; never the whole text, whose time or id differs in each copy. Any bytes are accepted.
 pub(crate) fn values(json: &[u8]) -> Vec<Range<usize>> {

@@ -23,8 +23,8 @@
 //! | 2 | `links` | files that must not vanish before they are captured |
 //! | 2 | `reading` | the bytes of a version, and whether they are damaged |
 //! | 3 | `sealing` | from the journal into packs |
-//! | 3 | `erasing` | removing versions without a trace |
-//! | 4 | `capture` | what is new in a file |
+//! | 4 | `erasing` | removing versions without a trace |
+//! | 5 | `capture` | what is new in a file |
 
 mod capture;
 mod cut;
@@ -36,7 +36,7 @@ mod recipe;
 mod sealing;
 mod store;
 
-pub use capture::{Captured, FileKind};
+pub use capture::Captured;
 pub use links::Endangered;
 pub use reading::{Damage, DamagedFile, Verified};
 pub use sealing::Sealing;

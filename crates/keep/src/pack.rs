@@ -1,9 +1,11 @@
 //! Files of compressed frames. A frame is decompressed as a whole, so it has about a megabyte of content.
 
+use parking_lot::Mutex;
 use std::{
     fs::{self, File},
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 use zstd::bulk::Compressor;
 
@@ -32,6 +34,37 @@ pub(crate) struct Frame {
 
 pub(crate) fn path(folder: &Path, pack: i64) -> PathBuf {
     folder.join(format!("{pack:08}.pack"))
+}
+
+/// Bytes of decompressed frames that are kept: a compacted conversation uses the same few again.
+const CACHED: usize = 16 << 20;
+
+/// Decompressed frames, the last used one last.
+#[derive(Debug, Default)]
+pub(crate) struct FrameCache(Mutex<Vec<(i64, Arc<Vec<u8>>)>>);
+
+impl FrameCache {
+    pub(crate) fn get(&self, id: i64) -> Option<Arc<Vec<u8>>> {
+        let mut frames = self.0.lock();
+        let at = frames.iter().position(|(other, _)| *other == id)?;
+        let frame = frames.remove(at);
+        let content = frame.1.clone();
+        frames.push(frame);
+        Some(content)
+    }
+
+    pub(crate) fn put(&self, id: i64, content: Arc<Vec<u8>>) {
+        let mut frames = self.0.lock();
+        frames.push((id, content));
+        let mut bytes: usize = frames.iter().map(|(_, content)| content.len()).sum();
+        while bytes > CACHED && frames.len() > 1 {
+            bytes -= frames.remove(0).1.len();
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
+    }
 }
 
 /// A pack that is being written.

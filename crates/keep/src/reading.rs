@@ -5,44 +5,12 @@ use crate::{
     recipe::Piece,
     store::{CopyStore, KeepError, Segment},
 };
-use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
     io::{self, Read, Write},
     sync::Arc,
 };
-
-/// Bytes of decompressed frames that are kept: a compacted conversation uses the same few again.
-const CACHED: usize = 16 << 20;
-
-/// Decompressed frames, the last used one last.
-#[derive(Debug, Default)]
-pub(crate) struct FrameCache(Mutex<Vec<(i64, Arc<Vec<u8>>)>>);
-
-impl FrameCache {
-    fn get(&self, id: i64) -> Option<Arc<Vec<u8>>> {
-        let mut frames = self.0.lock();
-        let at = frames.iter().position(|(other, _)| *other == id)?;
-        let frame = frames.remove(at);
-        let content = frame.1.clone();
-        frames.push(frame);
-        Some(content)
-    }
-
-    fn put(&self, id: i64, content: Arc<Vec<u8>>) {
-        let mut frames = self.0.lock();
-        frames.push((id, content));
-        let mut bytes: usize = frames.iter().map(|(_, content)| content.len()).sum();
-        while bytes > CACHED && frames.len() > 1 {
-            bytes -= frames.remove(0).1.len();
-        }
-    }
-
-    pub(crate) fn clear(&self) {
-        self.0.lock().clear();
-    }
-}
 
 /// Bytes that cannot be read any more; zeros are in their place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! Cuts new bytes, finds values that are known, and compresses the rest into packs.
 
 use crate::{
-    capture::FileKind,
-    cut,
+    cut::{self, FileKind},
     pack::{FRAME, Frame, PackWriter},
     recipe::{Piece, Recipe},
     store::{CopyStore, KeepError},

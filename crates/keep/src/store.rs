@@ -1,8 +1,7 @@
 //! The folder of a store: `store.json`, `kept.db`, `journal/`, `packs/` and `links/`.
 
 use crate::{
-    pack::{self, Frame},
-    reading::FrameCache,
+    pack::{self, Frame, FrameCache},
     recipe::Recipe,
 };
 use openagents_core::folders::{create_folder, create_private};

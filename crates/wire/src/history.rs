@@ -1,6 +1,5 @@
 //! The sessions of other agents.
 
-use crate::keep::KeptCopy;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -55,6 +54,17 @@ pub struct PastSession {
     /// Archived, by the user or by its agent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub archived: bool,
+}
+
+/// The copy of a session whose log no longer exists.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptCopy {
+    /// Since when its log no longer exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone_since: Option<i64>,
+    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`.
+    pub reason: String,
 }
 
 /// Params of `_openagents/history/list`.

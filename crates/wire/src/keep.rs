@@ -64,9 +64,12 @@ pub struct KeepSnapshot {
     /// Size of the files that were copied.
     #[ts(type = "number")]
     pub raw_bytes: u64,
-    /// Size that the copies may have.
+    /// Size that the copies may have at most, as set by the user.
     #[ts(type = "number")]
     pub limit: u64,
+    /// Size that they may have now: the limit, or a tenth of the free disk.
+    #[ts(type = "number")]
+    pub room: u64,
     /// Sessions that were found.
     pub found: usize,
     /// The size that copies of them are expected to have.
@@ -158,15 +161,4 @@ pub struct RestoreCopy {
 pub struct RestoredFiles {
     /// Absolute paths.
     pub files: Vec<String>,
-}
-
-/// The copy of a session whose log no longer exists.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
-#[serde(rename_all = "camelCase")]
-pub struct KeptCopy {
-    /// Since when its log no longer exists.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gone_since: Option<i64>,
-    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`.
-    pub reason: String,
 }

@@ -39,11 +39,11 @@ pub use devices::{
 };
 pub use history::{
     ExcludedHistory, ExclusionChange, FindLines, HistoryAgent, HistoryChange, HistoryFilter, HistoryPage,
-    HistorySnapshot, LineText, ListHistory, NotSearched, PastChanges, PastLines, PastPart, PastSession,
-    Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
+    HistorySnapshot, KeptCopy, LineText, ListHistory, NotSearched, PastChanges, PastLines, PastPart,
+    PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
 };
 pub use keep::{
-    DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange, KeepSnapshot, KeepState, KeptCopy,
+    DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange, KeepSnapshot, KeepState,
     RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
 };
 pub use meta::{

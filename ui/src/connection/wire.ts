@@ -957,8 +957,10 @@ export type KeepSnapshot = {
   bytes: number;
   /** Size of the files that were copied. */
   rawBytes: number;
-  /** Size that the copies may have. */
+  /** Size that the copies may have at most, as set by the user. */
   limit: number;
+  /** Size that they may have now: the limit, or a tenth of the free disk. */
+  room: number;
   /** Sessions that were found. */
   found: number;
   /** The size that copies of them are expected to have. */

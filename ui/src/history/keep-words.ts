@@ -29,5 +29,6 @@ export function nextDeletion({ agent, now }: DeletedSoon): string | null {
 /** What is stored. */
 export function storedWords({ sessions, gone, bytes, rawBytes }: KeepSnapshot): string {
   const lost = gone === 0 ? '' : `, ${gone.toLocaleString('en-US')} of them gone`;
-  return `${plural(sessions, 'session')}${lost} · ${size(bytes)} for ${size(rawBytes)}`;
+  const of = bytes < rawBytes ? ` for ${size(rawBytes)}` : '';
+  return `${plural(sessions, 'session')}${lost} · ${size(bytes)}${of}`;
 }

@@ -61,12 +61,12 @@ export class Labels {
 
   /** Deletes one of our sessions unless undone. Leaving the page first keeps it. */
   delete({ key, id }: Target): void {
-    this.#hide(key, true);
-    const timer = setTimeout(() => void this.#delete(key, id), UNDO);
-    this.#say('Session deleted.', () => {
-      clearTimeout(timer);
-      this.#hide(key, false);
-    });
+    this.#later(key, 'Session deleted.', () => this.#lists.remove(id));
+  }
+
+  /** Deletes the kept copy of another agent's session unless undone. */
+  forget({ key }: Target, forget: () => Promise<void>): void {
+    this.#later(key, 'Kept copy deleted.', forget);
   }
 
   /** Shows a message for a while. */
@@ -78,9 +78,19 @@ export class Labels {
     this.messages = this.messages.filter((message) => message.id !== id);
   }
 
-  async #delete(key: string, id: string): Promise<void> {
+  /** Hides a session, and deletes it unless undone. */
+  #later(key: string, said: string, remove: () => Promise<void>): void {
+    this.#hide(key, true);
+    const timer = setTimeout(() => void this.#delete(key, remove), UNDO);
+    this.#say(said, () => {
+      clearTimeout(timer);
+      this.#hide(key, false);
+    });
+  }
+
+  async #delete(key: string, remove: () => Promise<void>): Promise<void> {
     try {
-      await this.#lists.remove(id);
+      await remove();
     } catch (error) {
       this.#fail('Not deleted', error);
     }

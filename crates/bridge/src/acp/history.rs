@@ -121,7 +121,8 @@ impl Row {
             model: row.model.clone(),
             created_at: row.created_at,
             updated_at: row.updated_at,
-            resume: row.provider.resume_command(&row.id),
+            // Its agent no longer finds a session without a log.
+            resume: row.gone.is_none().then(|| row.provider.resume_command(&row.id)).flatten(),
             hosted_by: self.hosted.get(&(row.provider, row.id.clone())).cloned(),
             file: self.is_here.then(|| row.file_path.to_string_lossy().into_owned()),
             incomplete: row.why_incomplete(),

@@ -11,6 +11,7 @@ pub(crate) mod history;
 pub(crate) mod history_calls;
 mod images;
 mod keep;
+mod keep_calls;
 pub(crate) mod past_sessions;
 mod questions;
 pub(crate) mod requests;

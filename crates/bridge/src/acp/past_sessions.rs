@@ -100,7 +100,7 @@ impl PastSessions {
             let keeper = keeper.clone();
             Box::new(move || {
                 remember_seen(&history, &*settings, &current);
-                keeper.iter().for_each(|keeper| keeper.wake());
+                keeper.iter().for_each(|keeper| keeper.logs_changed());
             })
         };
         let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };

@@ -53,7 +53,7 @@ async fn act(keep: &Keep) -> anyhow::Result<ExitCode> {
             }
         }
         KeepCommand::Restore { id, to, into_agent, yes } => {
-            let session = name(&super::find(&surroundings::history(), id)?);
+            let session = name(&surroundings::session(&surroundings::history(), id)?);
             let to = to.as_ref().map(std::path::absolute).transpose()?;
             if *into_agent
                 && !yes
@@ -71,7 +71,7 @@ async fn act(keep: &Keep) -> anyhow::Result<ExitCode> {
         KeepCommand::Forget { ids, gone_before, all, yes } => {
             let sessions = ids
                 .iter()
-                .map(|id| Ok(name(&super::find(&surroundings::history(), id)?)))
+                .map(|id| Ok(name(&surroundings::session(&surroundings::history(), id)?)))
                 .collect::<anyhow::Result<Vec<_>>>()?;
             let question = match (all, gone_before) {
                 (true, _) => "Delete all kept copies?".to_owned(),
@@ -130,7 +130,7 @@ fn lines(status: &KeepSnapshot) -> Vec<String> {
         KeepState::Full => {
             format!(
                 "The copies have reached {}. `openagents sessions keep limit` raises that.",
-                bytes(status.limit)
+                bytes(status.room)
             )
         }
     }];

@@ -11,8 +11,8 @@ use crate::{
 use anyhow::Context;
 use openagents_tools::tool::Limits;
 use openagents_transcripts::history::{
-    Event, EventKind, History, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span,
-    Transcript, Unsearched,
+    Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span, Transcript,
+    Unsearched,
 };
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
@@ -77,21 +77,9 @@ fn workspace(filter: &Filter) -> anyhow::Result<Option<PathBuf>> {
     filter.workspace.as_ref().map(canonical).transpose()
 }
 
-/// Returns the session whose id begins with `id`.
-fn find(history: &History, id: &str) -> anyhow::Result<Transcript> {
-    let query = Query { all: true, ..Query::default() };
-    let mut found = history.list(&query, &surroundings::patience()).rows;
-    found.retain(|row| row.id.starts_with(id));
-    match found.len() {
-        0 => anyhow::bail!("no session id begins with {id}; see `openagents sessions list --all`"),
-        1 => Ok(found.remove(0)),
-        many => anyhow::bail!("{many} session ids begin with {id}; type more of the id"),
-    }
-}
-
 fn show(id: &str, limit: usize, json: bool) -> anyhow::Result<ExitCode> {
     let history = surroundings::history();
-    let row = &find(&history, id)?;
+    let row = &surroundings::session(&history, id)?;
     let mut events = Vec::new();
     let end = history
         .read_transcript(row, Span::default(), &surroundings::patience(), &mut |event| {

@@ -90,7 +90,7 @@ impl History {
 
 /// Returns whether a log no longer exists at its path, even if it was found at another one. A session in a database has
 /// a path below the database's file, which may be busy.
-pub(super) fn is_gone(row: &Transcript) -> bool {
+fn is_gone(row: &Transcript) -> bool {
     let path = &row.file_path;
     if path.parent().is_some_and(Path::is_file) {
         let opened = (formats::spec(row.provider).open)(row.files());

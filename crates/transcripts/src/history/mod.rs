@@ -7,6 +7,7 @@ mod digest;
 mod forget;
 mod format;
 mod formats;
+mod gone;
 mod intent;
 mod kept;
 mod list;

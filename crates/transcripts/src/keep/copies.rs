@@ -12,6 +12,7 @@ use std::{
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
+use xxhash_rust::xxh3::xxh3_128;
 
 /// Logs that stay unpacked: opening one takes as long as writing it.
 const UNPACKED: usize = 4;
@@ -40,7 +41,8 @@ pub(super) struct KeptSession {
     /// The stamp of the log that was captured; empty before that.
     pub(super) state: String,
     pub(super) log: Arc<KeptLog>,
-    about: String,
+    /// Hash of what is stored about it.
+    about: u128,
 }
 
 /// What is stored about a collection.
@@ -202,7 +204,8 @@ impl Known {
         if !state.is_empty() {
             self.by_agent.entry(log.row.provider).or_default().insert(log.row.id.clone(), log.clone());
         }
-        self.by_name.insert(name, Arc::new(KeptSession { id, state, log, about }));
+        self.by_name
+            .insert(name, Arc::new(KeptSession { id, state, log, about: xxh3_128(about.as_bytes()) }));
     }
 }
 
@@ -256,7 +259,7 @@ impl KeptLogs for KeptCopies {
 impl KeptSession {
     /// Returns whether something about the session has changed that is not in its log, such as its title.
     pub(super) fn is_described_as(&self, log: &ListedLog) -> bool {
-        self.about == described(log).1
+        self.about == xxh3_128(described(log).1.as_bytes())
     }
 }
 

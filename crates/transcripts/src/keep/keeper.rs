@@ -3,7 +3,7 @@
 use super::{
     copies::{KeptCopies, KeptSession, described},
     rows,
-    settings::KeepSettings,
+    settings::{KeepSettings, WhenDeleted},
 };
 use crate::{
     history::{Gone, GoneReason, History, ListedLog, LogFile, Provider, below_root, format_of},
@@ -82,8 +82,8 @@ pub struct KeeperStatus {
     pub state: KeepState,
     /// What is stored.
     pub sizes: Sizes,
-    /// Bytes that may be stored.
-    pub limit: u64,
+    /// Bytes that may be stored now.
+    pub room: u64,
     /// Sessions that were found, and their bytes.
     pub found: (usize, u64),
     /// Sessions that are not captured in their current state.
@@ -108,8 +108,10 @@ struct Shared {
     settings: RwLock<KeepSettings>,
     status: Mutex<KeeperStatus>,
     watchers: Mutex<Vec<OnChange>>,
-    /// Held during a round, and while copies are erased.
+    /// Held during a round.
     round: Mutex<()>,
+    /// Held while some logs are captured or copies are erased, so that nothing is captured that was just excluded.
+    changing: Mutex<()>,
     cancel: CancellationToken,
 }
 
@@ -135,6 +137,7 @@ impl Keeper {
             status: Mutex::default(),
             watchers: Mutex::default(),
             round: Mutex::default(),
+            changing: Mutex::default(),
             cancel: CancellationToken::new(),
         });
         shared.changed(|_| {});
@@ -154,7 +157,13 @@ impl Keeper {
     }
 
     /// Something in the logs has changed.
-    pub fn wake(&self) {
+    pub fn logs_changed(&self) {
+        if self.shared.settings.read().on == Some(true) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
         // The thread may have ended.
         let _ = self.wake.send(());
     }
@@ -202,14 +211,13 @@ impl Keeper {
 
     /// Erases the copies of sessions that the user has excluded. Blocks.
     pub fn forget_excluded(&self) -> Result<(), KeepError> {
-        let _round = self.shared.round.lock();
         self.shared.forget_excluded()
     }
 
     /// Erases copies: those of sessions, or those of all that were gone before a time in milliseconds since the epoch.
     /// Returns their number. Blocks.
     pub fn forget(&self, which: &dyn Fn(Provider, &str, Option<Gone>) -> bool) -> Result<usize, KeepError> {
-        let _round = self.shared.round.lock();
+        let _changing = self.shared.changing.lock();
         let mut sessions = self.shared.copies.sessions();
         sessions.retain(|session| {
             let row = &session.log.row;
@@ -286,17 +294,20 @@ impl Shared {
         let (logs, is_whole) = self.history.listed_logs_of(None, &Budget::within(LISTING, &self.cancel));
         let settings = self.settings.read().clone();
         let (mut waiting, soon) = self.due(&logs, &settings);
-        let found = (logs.len(), logs.iter().map(|log| log.row.size).sum());
-        let (state, limit) = self.room(&settings);
+        // The size of a session in a database is not known.
+        let bytes = logs.iter().filter(|log| !is_in_database(&log.file)).map(|log| log.row.size).sum();
+        let found = (logs.len(), bytes);
+        let (state, room) = self.room(&settings);
         self.changed(|status| {
-            *status = KeeperStatus { state, limit, found, waiting: waiting.len(), soon, ..status.clone() };
+            *status = KeeperStatus { state, room, found, waiting: waiting.len(), soon, ..status.clone() };
         });
         if settings.on != Some(true) {
             return Ok(());
         }
         self.forget_excluded()?;
         if state == KeepState::On {
-            self.link(&waiting.iter().filter(|log| self.is_soon(log)).copied().collect::<Vec<_>>())?;
+            let soon: Vec<_> = waiting.iter().filter(|log| self.is_soon(log)).copied().collect();
+            self.link(&soon)?;
             while !waiting.is_empty() && !is_cancelled() && self.room(&settings).0 == KeepState::On {
                 let mut bytes = 0;
                 let small = |log: &&&ListedLog| {
@@ -305,7 +316,9 @@ impl Shared {
                 };
                 let count = waiting.iter().take(PART).take_while(small).count().max(1);
                 let part: Vec<_> = waiting.drain(..count).collect();
+                let changing = self.changing.lock();
                 self.capture_part(&part)?;
+                drop(changing);
                 self.changed(|status| status.waiting = waiting.len());
             }
         }
@@ -377,7 +390,7 @@ impl Shared {
     /// Links the files of logs. Returns how many logs have links.
     fn link(&self, logs: &[&ListedLog]) -> Result<usize, KeepError> {
         let mut linked = 0;
-        for log in logs {
+        for log in logs.iter().filter(|log| self.history.holds(&log.row)) {
             let (collection, about) = described(log);
             let files = files(log);
             let files: Vec<Endangered<'_>> = files
@@ -394,7 +407,8 @@ impl Shared {
     fn capture_part(&self, logs: &[&ListedLog]) -> Result<(), KeepError> {
         let (mut captured, mut rewritten) = (Vec::new(), Vec::new());
         let mut sealing = self.copies.store.seal()?;
-        for log in logs {
+        // The user may have excluded some since they were listed.
+        for log in logs.iter().filter(|log| self.history.holds(&log.row)) {
             let known = self.copies.session(log.row.provider, &log.root, &log.row.id);
             let id = known.map_or_else(|| self.copies.put(log, ""), |session| Ok(session.id))?;
             match self.capture(log, id, &mut sealing, &mut rewritten) {
@@ -474,6 +488,7 @@ impl Shared {
 
     /// Marks kept sessions whose logs no longer exist, after capturing what has only a link.
     fn find_gone(&self, logs: &[ListedLog], settings: &KeepSettings) -> Result<(), KeepError> {
+        let _changing = self.changing.lock();
         let here: HashSet<(Provider, &Path, &str)> =
             logs.iter().map(|log| (log.row.provider, log.root.as_path(), log.row.id.as_str())).collect();
         let now = now_ms();
@@ -502,7 +517,7 @@ impl Shared {
                     self.copies.store.unlink(session.id)?;
                 }
                 Some(Gone { since: Some(since), reason: GoneReason::Deleted })
-                    if settings.when_deleted == super::WhenDeleted::Forget
+                    if settings.when_deleted == WhenDeleted::Forget
                         && now - since > FORGOTTEN_AFTER * DAY_MS =>
                 {
                     forgotten.push(session);
@@ -532,6 +547,7 @@ impl Shared {
     }
 
     fn forget_excluded(&self) -> Result<(), KeepError> {
+        let _changing = self.changing.lock();
         let mut excluded = self.copies.sessions();
         let mut rows: Vec<_> = excluded.iter().map(|session| session.log.row.clone()).collect();
         self.history.retain_own(&mut rows);

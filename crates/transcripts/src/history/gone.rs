@@ -1,0 +1,123 @@
+//! Logs that no longer exist, read from their kept copies.
+
+use super::{
+    format::FormatSpec,
+    kept::{ListedLog, Unpacked, below},
+    list::Folder,
+    log::log_file::LogFile,
+    logs::{History, Source},
+    transcript::{Provider, Query, SessionFiles, Transcript},
+};
+use openagents_core::budget::Budget;
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// Where the files of a session are now.
+pub(super) struct Located {
+    pub(super) source: Source,
+    newest: PathBuf,
+    earlier: Vec<PathBuf>,
+    /// Holds the files until they are opened.
+    _unpacked: Option<Arc<Unpacked>>,
+}
+
+impl Located {
+    pub(super) fn files(&self) -> SessionFiles<'_> {
+        SessionFiles { newest: &self.newest, earlier: &self.earlier }
+    }
+
+    pub(super) fn format(&self) -> &'static FormatSpec {
+        self.source.format
+    }
+
+    /// Returns the transcript with the paths of its files now.
+    pub(super) fn moved(&self, transcript: &Transcript) -> Transcript {
+        Transcript { file_path: self.newest.clone(), earlier: self.earlier.clone(), ..transcript.clone() }
+    }
+}
+
+impl History {
+    /// Finds the files of a session; unpacks its copy if its log no longer exists.
+    pub(super) fn locate(&self, transcript: &Transcript) -> io::Result<Located> {
+        let source = self.source(transcript)?;
+        let located = Located {
+            source,
+            newest: transcript.file_path.clone(),
+            earlier: transcript.earlier.clone(),
+            _unpacked: None,
+        };
+        let Some(kept) = &self.kept else { return Ok(located) };
+        // A session in a database has no file of its own.
+        let path = &transcript.file_path;
+        if transcript.gone.is_none() && (path.exists() || path.parent().is_some_and(Path::is_file)) {
+            return Ok(located);
+        }
+        let Some(unpacked) = kept.unpack(transcript.provider, &transcript.id)? else { return Ok(located) };
+        let (from, to) = (&located.source.root, unpacked.root());
+        let newest = below(&to, &located.newest, from);
+        let earlier = located.earlier.iter().map(|path| below(&to, path, from)).collect();
+        Ok(Located { newest, earlier, _unpacked: Some(unpacked), ..located })
+    }
+
+    /// Unpacks the copy of another log that no longer exists. Its files stay for a while.
+    pub(super) fn unpacked_log(&self, source: &Source, id: &str) -> Option<LogFile> {
+        let kept = self.kept.as_ref()?;
+        let log = kept.of_agent(source.provider).into_iter().find(|log| log.file.id == id)?;
+        let unpacked = kept.unpack(source.provider, id).ok()??;
+        let moved = |path: &PathBuf| below(&unpacked.root(), path, &source.root);
+        let (path, earlier) = (moved(&log.file.path), log.file.earlier.iter().map(moved).collect());
+        Some(LogFile { path, earlier, ..log.file.clone() })
+    }
+
+    /// Adds the kept logs that were not found to the folders of their agents.
+    pub(super) fn add_kept(&self, folders: &mut [Folder]) {
+        let Some(kept) = &self.kept else { return };
+        let mut found: HashMap<Provider, HashSet<&str>> = HashMap::new();
+        for folder in folders.iter() {
+            let ids = folder.files.iter().map(|file| file.id.as_str());
+            found.entry(folder.source.provider).or_default().extend(ids);
+        }
+        let mut missing = Vec::new();
+        for (provider, found) in &found {
+            let logs = kept.of_agent(*provider);
+            missing.extend(logs.into_iter().filter(|log| !found.contains(log.file.id.as_str())));
+        }
+        for log in missing {
+            let is_of = |folder: &&mut Folder| {
+                folder.source.provider == log.row.provider && folder.source.root == log.root
+            };
+            let Some(folder) = folders.iter_mut().find(is_of) else { continue };
+            folder.files.push(log.file.clone());
+            folder.kept.insert(log.file.path.clone(), log);
+        }
+    }
+
+    /// Returns the logs of an agent, or of all, with the rows of their sessions; and whether these are all that exist.
+    /// Blocks.
+    pub(crate) fn listed_logs_of(
+        &self,
+        provider: Option<Provider>,
+        budget: &Budget,
+    ) -> (Vec<ListedLog>, bool) {
+        let folders = self.discover(provider, budget);
+        let query = Query { all: true, provider, ..Query::default() };
+        let listing = self.rows_of(&folders, &query, budget);
+        let is_whole = listing.unread == 0 && !listing.timed_out && !budget.spent();
+        let files: HashMap<&Path, (&Folder, &LogFile)> = folders
+            .iter()
+            .flat_map(|folder| folder.files.iter().map(move |file| (file.path.as_path(), (folder, file))))
+            .collect();
+        let log = |row: Transcript| {
+            let (folder, file) = files.get(row.file_path.as_path())?;
+            // The others were not read for lack of time: they may be excluded.
+            let was_read = row.title.is_some() || row.user_turns.is_some() || row.cwd.is_some();
+            let is_listed = was_read && row.gone.is_none();
+            is_listed.then(|| ListedLog { root: folder.source.root.clone(), file: (*file).clone(), row })
+        };
+        (listing.rows.into_iter().filter_map(log).collect(), is_whole)
+    }
+}
