@@ -471,16 +471,15 @@ fn in_terminal(agent: Agent, session: Option<&str>, text: &str) -> Result<String
     })
 }
 
-/// Returns the row of a session of this agent once it is as expected.
-async fn past(scene: &mut Scene, is_it: impl Fn(&Value) -> bool) -> Result<Value> {
+/// Waits for a state of the kept copies.
+async fn keeping(scene: &mut Scene, is_it: impl Fn(&Value) -> bool) -> Result<()> {
     let started = Instant::now();
     loop {
-        let page = scene.client.request("_openagents/history/list", json!({})).await?;
-        let rows = page["sessions"].as_array().context("sessions")?;
-        if let Some(row) = rows.iter().find(|row| row["provider"] == scene.agent.mode && is_it(row)) {
-            return Ok(row.clone());
+        let kept = scene.client.request("_openagents/keep/status", json!({})).await?;
+        if is_it(&kept) {
+            return Ok(());
         }
-        ensure!(started.elapsed() < Duration::from_secs(60), "{page}");
+        ensure!(started.elapsed() < Duration::from_secs(60), "{kept}");
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
@@ -491,16 +490,15 @@ async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
     scene.peers.shell(&in_terminal(agent, None, "Remember the word heliotrope [[script:Nothing]]")?)?;
     scene.client.request("_openagents/keep/configure", json!({"on": true})).await?;
-    let is_it = |row: &Value| row["title"].as_str().is_some_and(|title| title.contains("heliotrope"));
-    let row = past(&mut scene, is_it).await?;
+    // Its list leaves out what was started by a program.
+    let listed = scene.peers.run(&["sessions", "list", "--all", "--json", "--provider", agent.mode])?;
+    let rows: Vec<Value> = serde_json::from_str(&listed)?;
+    let cwd = scene.peers.env.workspace.clone();
+    let row = rows.iter().find(|row| row["cwd"].as_str() == cwd.to_str()).with_context(|| listed.clone())?;
     if ["claude-code", "codex", "qwen"].contains(&agent.mode) {
-        let started = Instant::now();
-        while scene.client.request("_openagents/keep/status", json!({})).await?["waiting"] != 0 {
-            ensure!(started.elapsed() < Duration::from_secs(60), "not kept");
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        fs::remove_file(row["file"].as_str().context("its file")?)?;
-        past(&mut scene, |row| is_it(row) && row["kept"]["goneSince"].is_number()).await?;
+        keeping(&mut scene, |kept| kept["waiting"] == 0 && kept["sessions"] == kept["found"]).await?;
+        fs::remove_file(row["file_path"].as_str().context("its file")?)?;
+        keeping(&mut scene, |kept| kept["gone"] == 1).await?;
     }
     scene.peers.forget_model_requests()?;
     let here = json!({"agent": agent.mode, "cwd": scene.peers.env.workspace, "id": row["id"]});
