@@ -121,9 +121,14 @@ export class Tab {
     await this.atRest();
   }
 
-  /** Waits until no turn is running and all Markdown is rendered: the newest text is shown before its rendering. */
-  async atRest() {
+  /** Waits until no turn is running. */
+  async turnEnded() {
     await this.page.getByRole('button', { name: 'Stop', exact: true }).waitFor({ state: 'detached' });
+  }
+
+  /** Does the same, and waits until all Markdown is rendered: the newest text is shown before its rendering. */
+  async atRest() {
+    await this.turnEnded();
     await this.page.locator('.markdown > .tail').first().waitFor({ state: 'detached' });
   }
 

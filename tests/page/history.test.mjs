@@ -29,7 +29,7 @@ test('sessions of other agents are listed, opened as a timeline, and cannot be c
   await timeline.getByText('Write the first draft of QR pairing').waitFor();
   await timeline.getByText('The draft is there.').waitFor();
   await timeline.locator('[data-tool=Edit]').getByText('Edit', { exact: false }).first().waitFor();
-  await page.getByText('It is read-only here.', { exact: false }).waitFor();
+  await page.getByText('Claude Code wrote this session.', { exact: false }).waitFor();
   assert.equal(await page.getByRole('textbox').count(), 0, 'nothing can be written');
   await tab.shootAll('transcript');
 

@@ -25,6 +25,10 @@ async function showSettings({ page }) {
 }
 
 test('the question is asked once, and a deleted session is read from its copy until that is deleted', async () => {
+  for (const number of [4, 5]) {
+    const id = `0199a2b4-1111-7000-8000-00000000000${number}`;
+    await fixture.codexSession(id, number, `Question ${number}`, 'src/pair.rs');
+  }
   const [tab, other] = [await open(), await open()];
   const { page } = tab;
   const card = page.getByRole('region', { name: 'Keep your sessions?' });
@@ -47,7 +51,7 @@ test('the question is asked once, and a deleted session is read from its copy un
   const folder = fixture.workspace.replaceAll(/[^A-Za-z0-9]/g, '-');
   await rm(join(fixture.claude, 'projects', folder, '6f1b1f2e-2222-4000-8000-000000000003.jsonl'));
   const row = list(tab).getByRole('button', { name: 'Write the first draft of QR pairing' });
-  await row.getByText('kept copy').waitFor({ timeout: 40_000 });
+  await row.getByText('kept copy').waitFor({ state: 'attached', timeout: 40_000 });
   await row.click();
   const timeline = page.getByRole('list', { name: 'Timeline' });
   await timeline.getByText('The draft is there.').waitFor();

@@ -259,7 +259,7 @@ test('a message that could not be rendered is rendered on the next connection', 
   played.update(said('This is **new**.'));
   played.update(said('', { ended: true }));
   await page.locator('.message', { hasText: 'This is **new**.' }).waitFor();
-  await tab.atRest();
+  await tab.turnEnded();
   delete played.answers['_openagents/markdown'];
   // The server's log has nothing of what was played.
   played.answers['_openagents/attach'] = ({ sessionId }) => ({
