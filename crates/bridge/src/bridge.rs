@@ -422,6 +422,8 @@ impl OpenedHistory {
         let keep = KeepSettings::stored(&*settings)
             .inspect_err(|error| tracing::error!(%error, "could not read the settings of kept copies; nothing is kept"))
             .unwrap_or_default();
+        // Without the exclusions, everything would count as excluded and be erased.
+        let kept = kept.filter(|_| stored.is_known());
         let keeper = kept.map(|copies| Keeper::start(copies, history.clone(), keep, !config.temporary));
         Self { history, index, usage, keeper, stored }
     }

@@ -5,7 +5,6 @@ use crate::{
     sealing::Sealing,
     store::{CopyStore, KeepError, Version},
 };
-use serde_json::Value;
 use std::{
     collections::HashSet,
     fs::File,
@@ -16,15 +15,11 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes at the start of a file, and before its old end, that are unchanged if the file has only grown.
 const ENDING: u64 = 4096;
 
-/// Length in bytes of the largest document whose versions are compared by their texts; of longer ones, the larger one
-/// counts.
-const DOCUMENT: u64 = 16 << 20;
+/// Length in bytes of the largest document whose versions are compared; those of longer ones all stay.
+const DOCUMENT: u64 = 32 << 20;
 
 /// Length in bytes from which a text of a document counts: shorter ones are states and names.
 const TEXT: usize = 16;
-
-/// Bytes of text from which the version before a document is worth keeping.
-const LOST: usize = 200;
 
 /// What was new in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +62,8 @@ impl CopyStore {
         self.add(&version, source, length, kind, sealing)?;
         let Some(before) = newest else { return Ok(Captured::More(length)) };
         let is_contained = match kind {
-            FileKind::Lines => self.has_lines(&before, source)?,
-            FileKind::Document => self.has_texts(&before, source)?,
+            FileKind::Lines => self.has_lines(&before, source, length)?,
+            FileKind::Document => self.has_texts(&before, source, length)?,
         };
         Ok(Captured::Rewritten { before_stays: !is_contained })
     }
@@ -80,7 +75,7 @@ impl CopyStore {
         let versions: Vec<i64> =
             files.iter().filter(|file| file.name == name).map(|file| file.version).collect();
         match versions[..] {
-            [.., before, _] => self.remove([before].into(), false),
+            [.., before, _] => self.remove([before].into()),
             _ => Ok(()),
         }
     }
@@ -103,56 +98,52 @@ impl CopyStore {
         }
     }
 
-    /// Returns whether a file has every line of a version.
-    fn has_lines(&self, before: &Version, source: &mut File) -> Result<bool, KeepError> {
+    /// Returns whether the first `length` bytes of a file have every line of a version.
+    fn has_lines(&self, before: &Version, source: &mut File, length: u64) -> Result<bool, KeepError> {
         source.seek(SeekFrom::Start(0))?;
         let mut here = HashSet::new();
         let mut add = |sum| {
             here.insert(sum);
         };
         let mut lines = LineSums::default();
-        io::copy(&mut BufReader::new(source), &mut lines.each(&mut add))?;
+        io::copy(&mut BufReader::new(source.take(length)), &mut lines.each(&mut add))?;
         lines.end(&mut add);
         let (mut lines, mut has_all) = (LineSums::default(), true);
-        self.write_to(before.id, &mut lines.each(&mut |sum| has_all &= here.contains(&sum)))?;
-        // The last line may have been incomplete.
+        let mut look = |sum| has_all &= here.contains(&sum);
+        self.write_to(before.id, &mut lines.each(&mut look))?;
+        lines.end(&mut look);
         Ok(has_all)
     }
 
-    /// Returns whether a document has the texts of a version, except a few short ones, such as titles and states. A text
-    /// that has grown is the same text.
-    fn has_texts(&self, before: &Version, source: &mut File) -> Result<bool, KeepError> {
-        let length = source.seek(SeekFrom::End(0))?;
+    /// Returns whether a document has every text of a version. A text that has grown is the same text.
+    fn has_texts(&self, before: &Version, source: &mut File, length: u64) -> Result<bool, KeepError> {
         if before.length.max(length) > DOCUMENT {
-            return Ok(length >= before.length);
+            return Ok(false);
         }
         source.seek(SeekFrom::Start(0))?;
         let (mut old, mut new) = (Vec::new(), Vec::new());
-        source.take(DOCUMENT).read_to_end(&mut new)?;
+        source.take(length).read_to_end(&mut new)?;
         self.write_to(before.id, &mut old)?;
-        let (Ok(new), Ok(old)) = (serde_json::from_slice(&new), serde_json::from_slice(&old)) else {
-            return Ok(false);
-        };
-        let (mut here, mut lost) = (Vec::new(), 0);
-        each_text(&new, &mut |text| here.push(text));
+        let mut here: Vec<&[u8]> = texts(&new).collect();
         here.sort_unstable();
-        each_text(&old, &mut |text| {
+        let has = |text: &[u8]| {
             let at = here.partition_point(|other| *other < text);
-            if !here.get(at).is_some_and(|other| other.starts_with(text)) {
-                lost += text.len();
-            }
-        });
-        Ok(lost < LOST)
+            here.get(at).is_some_and(|other| other.starts_with(text))
+        };
+        Ok(texts(&old).all(has))
     }
 }
 
-fn each_text<'a>(value: &'a Value, visit: &mut dyn FnMut(&'a str)) {
-    match value {
-        Value::String(text) if text.len() >= TEXT => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
-        Value::Object(fields) => fields.values().for_each(|value| each_text(value, visit)),
-        _ => {}
-    }
+/// Returns what is between the quotes of a document, also of one that is a text in it; without short texts.
+fn texts(document: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = document.split(|byte| *byte == b'"').map(without_escape);
+    parts.filter(|text| text.len() >= TEXT)
+}
+
+/// Removes the backslashes of the quote behind a text.
+fn without_escape(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b'\\').map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// Returns a hash of the bytes before `end`: the first and the last ones, or all of a document.

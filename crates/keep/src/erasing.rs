@@ -58,8 +58,8 @@ struct Removal {
     moved: Vec<(i64, Frame)>,
     /// Frames of the new pack with the live bytes of others.
     added: Vec<(i64, Frame)>,
-    /// The new pack and its bytes.
-    pack: Option<(i64, u64)>,
+    /// The new packs and their bytes.
+    new_packs: Vec<(i64, u64)>,
 }
 
 impl CopyStore {
@@ -69,7 +69,14 @@ impl CopyStore {
         for collection in collections {
             versions.extend(self.files(*collection, true)?.into_iter().map(|file| file.version));
         }
-        self.remove(versions, true)?;
+        {
+            // If the program ends in between, their files are captured again, or erased at the next start.
+            let connection = self.connection.lock();
+            for collection in collections {
+                connection.execute("UPDATE collections SET state = '' WHERE id = ?1", [collection])?;
+            }
+        }
+        self.remove(versions)?;
         for collection in collections {
             self.unlink(*collection)?;
         }
@@ -84,14 +91,13 @@ impl CopyStore {
         Ok(())
     }
 
-    /// Removes versions. Frames and packs of which more than half is no longer used are written anew; if `erases`, those
-    /// of which anything is no longer used.
-    pub(crate) fn remove(&self, versions: BTreeSet<i64>, erases: bool) -> Result<(), KeepError> {
+    /// Removes versions. Frames and packs of which something is no longer used are written anew, so that it cannot be read
+    /// any more.
+    pub(crate) fn remove(&self, versions: BTreeSet<i64>) -> Result<(), KeepError> {
         let _writing = self.writing.lock();
         let mut removal = Removal { versions, ..Removal::default() };
-        self.find_shrinking(&mut removal, erases)?;
-        self.choose_packs(&mut removal, erases)?;
-        self.write_pack(&mut removal)?;
+        self.find_shrinking(&mut removal)?;
+        self.write_packs(&mut removal)?;
         self.write_rows(&removal)?;
         self.sync()?;
         self.frames.clear();
@@ -106,7 +112,7 @@ impl CopyStore {
         Ok(())
     }
 
-    fn find_shrinking(&self, removal: &mut Removal, erases: bool) -> Result<(), KeepError> {
+    fn find_shrinking(&self, removal: &mut Removal) -> Result<(), KeepError> {
         let mut used: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
         let mut users = BTreeSet::new();
         {
@@ -136,8 +142,7 @@ impl CopyStore {
         for (id, used) in used {
             let Some(frame) = self.frame(id)? else { continue };
             let shrinking = Shrinking::new(frame, used);
-            let (live, all) = (shrinking.bytes(), u64::from(frame.length));
-            if live * 2 < all || (erases && live < all) {
+            if shrinking.bytes() < u64::from(frame.length) {
                 removal.shrinking.insert(id, shrinking);
             }
         }
@@ -145,56 +150,63 @@ impl CopyStore {
         Ok(())
     }
 
-    fn choose_packs(&self, removal: &mut Removal, erases: bool) -> Result<(), KeepError> {
-        let packs: BTreeSet<i64> = removal.shrinking.values().map(|it| it.frame.pack).collect();
-        let connection = self.connection.lock();
-        let mut frames =
-            connection.prepare("SELECT id, place, stored, length FROM frames WHERE pack = ?1")?;
-        let mut bytes = connection.prepare("SELECT bytes FROM packs WHERE id = ?1")?;
-        for pack in packs {
-            let frames = frames.query_map([pack], |row| {
-                let frame = Frame { pack, place: row.get(1)?, stored: row.get(2)?, length: row.get(3)? };
-                Ok((row.get::<_, i64>(0)?, frame))
-            })?;
-            let frames = frames.collect::<Result<Vec<_>, _>>()?;
-            let stay: Vec<_> =
-                frames.into_iter().filter(|(id, _)| !removal.shrinking.contains_key(id)).collect();
-            let used: u64 = stay.iter().map(|(_, frame)| u64::from(frame.stored)).sum();
-            if erases || used * 2 < bytes.query_row([pack], |row| row.get(0))? {
-                removal.packs.insert(pack);
-                removal.moved.extend(stay);
+    /// Writes what stays of each pack to a new one.
+    fn write_packs(&self, removal: &mut Removal) -> Result<(), KeepError> {
+        removal.packs = removal.shrinking.values().map(|it| it.frame.pack).collect();
+        let (mut next_pack, mut next_frame) = (self.next_id("packs")?, self.next_id("frames")?);
+        for old in &removal.packs {
+            let stays: Vec<_> = self
+                .frames_of(*old)?
+                .into_iter()
+                .filter(|(id, _)| !removal.shrinking.contains_key(id))
+                .collect();
+            let mut shrinking: Vec<_> = removal
+                .shrinking
+                .iter_mut()
+                .filter(|(_, it)| it.frame.pack == *old && !it.live.is_empty())
+                .collect();
+            if stays.is_empty() && shrinking.is_empty() {
+                continue;
             }
+            let mut pack = PackWriter::create(&self.packs(), next_pack)?;
+            for (id, frame) in stays {
+                // What is damaged stays damaged.
+                if let Some(stored) = pack::read_stored(&self.packs(), frame)? {
+                    removal.moved.push((id, pack.add_stored(&stored, frame.length)?));
+                }
+            }
+            for (id, Shrinking { live, .. }) in &mut shrinking {
+                let content = self.content(**id)?.unwrap_or_default();
+                let mut bytes = Vec::new();
+                for (from, to, now) in live.iter_mut() {
+                    let Some(part) = content.get(*from as usize..*to as usize) else { continue };
+                    *now = Some(Piece {
+                        frame: next_frame,
+                        place: bytes.len() as u32,
+                        length: part.len() as u32,
+                    });
+                    bytes.extend_from_slice(part);
+                }
+                if !bytes.is_empty() {
+                    removal.added.push((next_frame, pack.add(&bytes)?));
+                    next_frame += 1;
+                }
+            }
+            removal.new_packs.push((next_pack, pack.finish()?));
+            next_pack += 1;
         }
         Ok(())
     }
 
-    /// Writes what stays of the frames and packs to a new pack.
-    fn write_pack(&self, removal: &mut Removal) -> Result<(), KeepError> {
-        if removal.moved.is_empty() && removal.shrinking.values().all(|it| it.live.is_empty()) {
-            return Ok(());
-        }
-        let id = self.next_id("packs")?;
-        let mut pack = PackWriter::create(&self.packs(), id)?;
-        for (_, frame) in &mut removal.moved {
-            *frame = pack.add_stored(&pack::read_stored(&self.packs(), *frame)?, frame.length)?;
-        }
-        let mut next = self.next_id("frames")?;
-        for (id, Shrinking { live, .. }) in &mut removal.shrinking {
-            let content = self.content(*id)?.unwrap_or_default();
-            let mut stays = Vec::new();
-            for (from, to, now) in live {
-                // A damaged part stays damaged: its frame no longer exists.
-                let Some(bytes) = content.get(*from as usize..*to as usize) else { continue };
-                *now = Some(Piece { frame: next, place: stays.len() as u32, length: bytes.len() as u32 });
-                stays.extend_from_slice(bytes);
-            }
-            if !stays.is_empty() {
-                removal.added.push((next, pack.add(&stays)?));
-                next += 1;
-            }
-        }
-        removal.pack = Some((id, pack.finish()?));
-        Ok(())
+    fn frames_of(&self, pack: i64) -> Result<Vec<(i64, Frame)>, KeepError> {
+        let connection = self.connection.lock();
+        let mut frames =
+            connection.prepare_cached("SELECT id, place, stored, length FROM frames WHERE pack = ?1")?;
+        let frames = frames.query_map([pack], |row| {
+            let frame = Frame { pack, place: row.get(1)?, stored: row.get(2)?, length: row.get(3)? };
+            Ok((row.get(0)?, frame))
+        })?;
+        Ok(frames.collect::<Result<_, _>>()?)
     }
 
     fn write_rows(&self, removal: &Removal) -> Result<(), KeepError> {
@@ -224,7 +236,7 @@ impl CopyStore {
                 transaction.prepare_cached(sql)?.execute([version])?;
             }
         }
-        if let Some((id, bytes)) = removal.pack {
+        for (id, bytes) in &removal.new_packs {
             transaction.execute("INSERT INTO packs VALUES (?1, ?2)", params![id, bytes])?;
         }
         for id in removal.shrinking.keys() {

@@ -112,21 +112,26 @@ impl PackWriter {
     }
 }
 
-/// Returns the compressed bytes of a frame.
-pub(crate) fn read_stored(folder: &Path, frame: Frame) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path(folder, frame.pack))?;
+/// Returns the compressed bytes of a frame; `None` if they no longer exist.
+pub(crate) fn read_stored(folder: &Path, frame: Frame) -> io::Result<Option<Vec<u8>>> {
+    let mut file = match File::open(path(folder, frame.pack)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
     file.seek(SeekFrom::Start(frame.place))?;
     let mut stored = Vec::new();
     file.take(frame.stored.into()).read_to_end(&mut stored)?;
-    Ok(stored)
+    Ok((stored.len() == frame.stored as usize).then_some(stored))
 }
 
-/// Returns the content of a frame; fails if it is damaged.
-pub(crate) fn read(folder: &Path, frame: Frame) -> io::Result<Vec<u8>> {
-    let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a damaged frame");
-    let length = Some(frame.length as usize).filter(|length| *length <= LONGEST_FRAME).ok_or_else(damaged)?;
-    let content = zstd::bulk::decompress(&read_stored(folder, frame)?, length)?;
-    if content.len() == length { Ok(content) } else { Err(damaged()) }
+/// Returns the content of a frame; `None` if it is damaged.
+pub(crate) fn read(folder: &Path, frame: Frame) -> io::Result<Option<Vec<u8>>> {
+    let length = frame.length as usize;
+    if length > LONGEST_FRAME {
+        return Ok(None);
+    }
+    let content = read_stored(folder, frame)?.and_then(|stored| zstd::bulk::decompress(&stored, length).ok());
+    Ok(content.filter(|content| content.len() == length))
 }
 
 /// Removes packs that were being written when the program ended, and packs that are not in `known`.

@@ -2,7 +2,7 @@
 
 use crate::{
     pack,
-    recipe::Piece,
+    recipe::{Piece, Recipe},
     store::{CopyStore, KeepError, Segment},
 };
 use sha2::{Digest as _, Sha256};
@@ -11,6 +11,9 @@ use std::{
     io::{self, Read, Write},
     sync::Arc,
 };
+
+/// Bytes of the longest segment: sealing begins a new one after 16 MiB, at the end of a line of 16 MiB at most.
+const LONGEST_SEGMENT: usize = 64 << 20;
 
 /// Bytes that cannot be read any more; zeros are in their place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -43,16 +46,16 @@ impl CopyStore {
             return Ok(Some(content));
         }
         let Some(frame) = self.frame(id)? else { return Ok(None) };
-        let content = match pack::read(&self.packs(), frame) {
-            Ok(content) => content,
-            // It may have been moved to another pack in the meantime.
-            Err(error) => match self.frame(id)?.filter(|moved| *moved != frame) {
-                Some(moved) => pack::read(&self.packs(), moved)?,
-                None => {
-                    tracing::warn!(%error, frame = id, "a kept copy is damaged");
-                    return Ok(None);
-                }
-            },
+        let mut content = pack::read(&self.packs(), frame)?;
+        // It may have been moved to another pack in the meantime.
+        if content.is_none()
+            && let Some(moved) = self.frame(id)?.filter(|moved| *moved != frame)
+        {
+            content = pack::read(&self.packs(), moved)?;
+        }
+        let Some(content) = content else {
+            tracing::warn!(frame = id, "a kept copy is damaged");
+            return Ok(None);
         };
         let content = Arc::new(content);
         self.frames.put(id, content.clone());
@@ -69,7 +72,9 @@ impl CopyStore {
                     continue;
                 }
                 damage.bytes += fill(segment.start - written, to)?;
-                self.write_segment(segment, to, &mut damage)?;
+                let (bytes, damaged) = self.segment_bytes(version, segment)?;
+                to.write_all(&bytes)?;
+                damage.bytes += damaged;
                 written = segment.start + segment.length;
             }
             let journal = match File::open(self.journal_path(version, row.sealed)) {
@@ -88,29 +93,45 @@ impl CopyStore {
         Ok(damage)
     }
 
-    fn write_segment(
-        &self,
-        segment: &Segment,
-        to: &mut dyn Write,
-        damage: &mut Damage,
-    ) -> Result<(), KeepError> {
-        let recipe = segment.recipe.as_ref().filter(|recipe| recipe.length() == segment.length);
-        let Some(recipe) = recipe else {
-            damage.bytes += fill(segment.length, to)?;
-            return Ok(());
-        };
-        for piece in recipe.pieces() {
-            let content = self.content(piece.frame)?;
-            match content.as_ref().and_then(|content| slice(content, *piece)) {
-                Some(bytes) => to.write_all(bytes)?,
-                None => damage.bytes += fill(piece.length.into(), to)?,
-            }
+    /// Returns the bytes of a segment, and the number of those that are damaged.
+    fn segment_bytes(&self, version: i64, segment: &Segment) -> Result<(Vec<u8>, u64), KeepError> {
+        let found = self.assemble(segment)?;
+        if found.1 == 0 {
+            return Ok(found);
         }
-        Ok(())
+        // Its frames may have been replaced since its recipe was read.
+        let now = self.segments(version)?.into_iter().find(|now| now.start == segment.start);
+        match now.filter(|now| now.recipe != segment.recipe) {
+            Some(now) => self.assemble(&now),
+            None => Ok(found),
+        }
     }
 
-    /// Compares copies with their checksums: those of the collections whose id modulo `parts` is `part`. Blocks; ends
-    /// early when `is_cancelled`.
+    fn assemble(&self, segment: &Segment) -> Result<(Vec<u8>, u64), KeepError> {
+        let length = usize::try_from(segment.length).ok().filter(|length| *length <= LONGEST_SEGMENT);
+        let too_long = || io::Error::new(io::ErrorKind::InvalidData, "a part of a kept copy is too long");
+        let length = length.ok_or_else(too_long)?;
+        let (mut bytes, mut damaged) = (Vec::with_capacity(length), 0);
+        let recipe = segment.recipe.as_ref().filter(|recipe| recipe.length() == segment.length);
+        for piece in recipe.map(Recipe::pieces).unwrap_or_default() {
+            let content = self.content(piece.frame)?;
+            match content.as_ref().and_then(|content| slice(content, *piece)) {
+                Some(part) => bytes.extend_from_slice(part),
+                None => {
+                    damaged += u64::from(piece.length);
+                    bytes.resize(bytes.len() + piece.length as usize, 0);
+                }
+            }
+        }
+        if recipe.is_none() {
+            damaged = segment.length;
+            bytes.resize(length, 0);
+        }
+        Ok((bytes, damaged))
+    }
+
+    /// Compares copies with their checksums: those of the collections whose id modulo `parts` is `part`. Damaged files are
+    /// captured again if they still exist. Blocks; ends early when `is_cancelled`.
     pub fn verify(
         &self,
         (part, parts): (i64, i64),
@@ -125,20 +146,40 @@ impl CopyStore {
                     if is_cancelled() {
                         return Ok(verified);
                     }
-                    let (mut sum, mut damage) = (Sum(Sha256::new()), Damage::default());
-                    self.write_segment(&segment, &mut sum, &mut damage)?;
-                    if damage.bytes > 0 || sum.0.finalize()[..] != segment.sum[..] {
+                    let (bytes, lost) = self.segment_bytes(file.version, &segment)?;
+                    if lost > 0 || Sha256::digest(&bytes)[..] != segment.sum[..] {
                         damaged += segment.length;
                     }
                     verified.bytes += segment.length;
                 }
                 if damaged > 0 {
+                    self.distrust(collection.id, file.version)?;
                     let (collection, name) = (collection.name.clone(), file.name);
                     verified.damaged.push(DamagedFile { collection, name, bytes: damaged });
                 }
             }
         }
         Ok(verified)
+    }
+}
+
+impl CopyStore {
+    /// Makes a damaged version one to which nothing is appended, and no new one is stored with the help of its frames.
+    fn distrust(&self, collection: i64, version: i64) -> Result<(), KeepError> {
+        if !self.is_writer() {
+            return Ok(());
+        }
+        let connection = self.connection.lock();
+        let transaction = connection.unchecked_transaction()?;
+        transaction.execute("UPDATE versions SET ending = x'00' WHERE id = ?1", [version])?;
+        transaction.execute(
+            "DELETE FROM known WHERE frame IN (SELECT frame FROM uses WHERE version = ?1)",
+            [version],
+        )?;
+        transaction
+            .execute("UPDATE collections SET state = '' WHERE id = ?1 AND gone_at IS NULL", [collection])?;
+        transaction.commit()?;
+        Ok(())
     }
 }
 
@@ -149,17 +190,4 @@ fn slice(content: &[u8], piece: Piece) -> Option<&[u8]> {
 /// Writes zeros, so that the lines behind them keep their places.
 fn fill(bytes: u64, to: &mut dyn Write) -> io::Result<u64> {
     io::copy(&mut io::repeat(0).take(bytes), to)
-}
-
-struct Sum(Sha256);
-
-impl Write for Sum {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -47,6 +47,8 @@ pub struct Sealing<'a> {
     known: HashMap<[u8; 16], Piece>,
     segments: Vec<NewSegment>,
     raw: u64,
+    /// Something failed: what was added is not complete.
+    is_broken: bool,
 }
 
 struct NewSegment {
@@ -73,6 +75,7 @@ impl CopyStore {
             known: HashMap::new(),
             segments: Vec::new(),
             raw: 0,
+            is_broken: false,
         })
     }
 
@@ -88,7 +91,7 @@ impl CopyStore {
                 continue;
             }
             let kind = self.kind(version.file)?;
-            sealing.add(
+            sealing.add_whole(
                 version.id,
                 version.sealed,
                 length,
@@ -122,7 +125,8 @@ impl CopyStore {
 }
 
 impl Sealing<'_> {
-    /// Adds the next `length` bytes of a version. Its end and its hash are stored with the last of them.
+    /// Adds the next `length` bytes of a version. Its end and its hash are stored with the last of them; of a long file,
+    /// parts are written before.
     pub(crate) fn add(
         &mut self,
         version: i64,
@@ -131,6 +135,31 @@ impl Sealing<'_> {
         ending: &[u8],
         kind: FileKind,
         source: impl Read,
+    ) -> Result<(), KeepError> {
+        self.add_parts(version, (start, length), ending, kind, source, true)
+    }
+
+    /// Like [`Sealing::add`], in one transaction: a journal is valid until all of it is in packs.
+    pub(crate) fn add_whole(
+        &mut self,
+        version: i64,
+        start: u64,
+        length: u64,
+        ending: &[u8],
+        kind: FileKind,
+        source: impl Read,
+    ) -> Result<(), KeepError> {
+        self.add_parts(version, (start, length), ending, kind, source, false)
+    }
+
+    fn add_parts(
+        &mut self,
+        version: i64,
+        (start, length): (u64, u64),
+        ending: &[u8],
+        kind: FileKind,
+        source: impl Read,
+        has_parts: bool,
     ) -> Result<(), KeepError> {
         let mut source = BufReader::with_capacity(1 << 18, source.take(length));
         let (mut at, end) = (start, start + length);
@@ -160,7 +189,7 @@ impl Sealing<'_> {
             let sum = sum.finalize().to_vec();
             self.segments.push(NewSegment { version, start: begin, length: at - begin, recipe, sum, after });
             self.raw += at - begin;
-            if self.raw >= PACK {
+            if self.raw >= PACK && (has_parts || at == end) {
                 self.commit()?;
             }
         }
@@ -241,7 +270,9 @@ impl Sealing<'_> {
             return Ok(());
         }
         let content = std::mem::take(&mut self.content);
+        self.is_broken = true;
         let frame = self.pack()?.add(&content)?;
+        self.is_broken = false;
         self.frames.push((self.next_frame, frame));
         self.next_frame += 1;
         self.content = content;
@@ -268,7 +299,11 @@ impl Sealing<'_> {
 
     /// Completes the pack; then its rows are written in one transaction.
     fn commit(&mut self) -> Result<(), KeepError> {
+        if self.is_broken {
+            return Err(io::Error::other("an earlier part of the copies could not be written").into());
+        }
         self.end_frame()?;
+        self.is_broken = true;
         let pack = match self.pack.take() {
             Some((id, pack)) => Some((id, pack.finish()?)),
             None => None,
@@ -303,6 +338,8 @@ impl Sealing<'_> {
         }
         drop(insert);
         transaction.commit()?;
+        drop(connection);
+        self.is_broken = false;
         self.store.sync()
     }
 }

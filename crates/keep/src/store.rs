@@ -133,7 +133,7 @@ pub(crate) struct Version {
     pub(crate) length: u64,
     /// Bytes in packs; the rest is in the journal.
     pub(crate) sealed: u64,
-    /// Hash of its end, or of all of it.
+    /// Hash of its start and end, or of all of it; empty while it is incomplete.
     pub(crate) ending: Vec<u8>,
 }
 
@@ -242,6 +242,7 @@ impl CopyStore {
     /// row.
     fn recover(&self) -> Result<(), KeepError> {
         let connection = self.connection.lock();
+        connection.execute("DELETE FROM versions WHERE length = 0 AND ending = x''", [])?;
         let packs: HashSet<i64> = connection
             .prepare("SELECT id FROM packs")?
             .query_map([], |row| row.get(0))?
@@ -351,12 +352,14 @@ impl CopyStore {
         Ok(own.wrapping_add(others << 32))
     }
 
-    /// Returns the newest version of each file of a collection, or all of them, oldest first. Blocks.
+    /// Returns the newest complete version of each file of a collection, or all of them, oldest first. Blocks.
     pub fn files(&self, collection: i64, all: bool) -> Result<Vec<KeptFile>, KeepError> {
         let connection = self.connection.lock();
         let mut rows = connection.prepare_cached(
             "SELECT v.id, f.name, v.since, v.length FROM files f JOIN versions v ON v.file = f.id
-             WHERE f.collection = ?1 AND (?2 OR v.id = (SELECT max(id) FROM versions WHERE file = f.id))
+             WHERE f.collection = ?1 AND (?2 OR v.id = coalesce(
+                 (SELECT max(id) FROM versions WHERE file = f.id AND ending <> x''),
+                 (SELECT max(id) FROM versions WHERE file = f.id)))
              ORDER BY f.id, v.id",
         )?;
         let rows = rows.query_map(params![collection, all], |row| {

@@ -276,7 +276,7 @@ impl Methods {
             Ours::KeepStatus(Watch { watch }) => Ok(self.kept(watch)),
             Ours::KeepConfigure(change) => self.configure_keeping(change).await,
             Ours::KeepVerify(_) => self.verify_copies(),
-            Ours::KeepForget(which) => self.forget_copies(which).await,
+            Ours::KeepForget(which) => self.forget_copies(which),
             Ours::KeepRestore(restore) => self.restore_copy(restore).await,
             Ours::UsageReport(query) => self.usage(query).await,
             Ours::SessionsSearch(search) => self.search_sessions(search).await,

@@ -50,7 +50,7 @@ impl Methods {
         })))
     }
 
-    pub(super) async fn forget_copies(&self, which: ForgetCopies) -> Result<Answer, Fault> {
+    pub(super) fn forget_copies(&self, which: ForgetCopies) -> Result<Answer, Fault> {
         let keeper = self.keeper_here()?;
         let ForgetCopies { sessions, gone_before, all } = which;
         if sessions.is_empty() && gone_before.is_none() && !all {
@@ -67,8 +67,10 @@ impl Methods {
                     || sessions.iter().any(|(other, name)| *other == provider && name == id)
             })
         };
-        let sessions = run_blocking(forget).await.ok_or_else(stopped)?.map_err(failed)?;
-        Ok(Answer::Now(rpc::value(&ForgottenCopies { sessions })))
+        Ok(Answer::Later(Box::pin(async move {
+            let sessions = run_blocking(forget).await.ok_or_else(stopped)?.map_err(failed)?;
+            Ok(rpc::value(&ForgottenCopies { sessions }))
+        })))
     }
 
     pub(super) async fn restore_copy(&self, restore: RestoreCopy) -> Result<Answer, Fault> {

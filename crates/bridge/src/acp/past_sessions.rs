@@ -69,6 +69,11 @@ pub(crate) struct StoredHistory {
 }
 
 impl StoredHistory {
+    /// Returns whether the settings could be read.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
     /// Reads the settings. Blocks.
     pub(crate) fn load(settings: &dyn SettingsStore) -> Self {
         match HistorySettings::stored(settings) {
@@ -151,7 +156,7 @@ impl PastSessions {
     pub(super) fn keeper(&self) -> Result<&Arc<Keeper>, Fault> {
         self.parts.keeper.as_ref().ok_or_else(|| {
             Fault::internal(
-                "kept.noindex in the data folder cannot be opened. Update OpenAgents, or restart it to see the reason in its log.",
+                "kept.noindex or history-settings.json in the data folder cannot be opened. Update OpenAgents, or restart it to see the reason in its log.",
             )
         })
     }
@@ -252,6 +257,7 @@ impl PastSessions {
 
     /// Removes excluded sessions from the index, the counts and the kept copies; from each even if another fails.
     fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
+        let _paused = self.parts.keeper.as_ref().map(|keeper| keeper.pause());
         let indexed = self.parts.indexer.forget_excluded();
         let counted = self.parts.usage.as_ref().map(|usage| usage.forget_excluded()).transpose();
         let kept = self.parts.keeper.as_ref().map(|keeper| keeper.forget_excluded()).transpose();

@@ -70,7 +70,7 @@ fn version_stays_while_it_has_something_that_the_newest_does_not() {
 fn damage_is_found_and_everything_else_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let store = CopyStore::open(folder.path()).unwrap();
-    let (one, two) = (store.put("one", "", "").unwrap(), store.put("two", "", "").unwrap());
+    let [one, two] = ["one", "two"].map(|name| store.put(name, "captured", "").unwrap());
     let log = |seed| (0..20).map(|at| line(at, &noise(seed + at as u64, 900))).collect::<String>();
     capture(&store, one, "log.jsonl", log(0).as_bytes(), true);
     capture(&store, two, "log.jsonl", log(100).as_bytes(), true);
@@ -90,6 +90,12 @@ fn damage_is_found_and_everything_else_is_read() {
     assert_eq!(store.write_to(version, &mut shown).unwrap().bytes, log(0).len() as u64);
     assert_eq!(shown, vec![0; log(0).len()], "later lines keep their places");
     assert_eq!(read(&store, two, "log.jsonl", 0), log(100).as_bytes());
+    // What still exists is captured again, without the help of damaged frames.
+    let state = |id| store.collections().unwrap().into_iter().find(|it| it.id == id).unwrap().state;
+    assert_eq!((state(one).as_str(), state(two).as_str()), ("", "captured"));
+    let again = capture(&store, one, "log.jsonl", log(0).as_bytes(), true);
+    assert_eq!(again, Captured::Rewritten { before_stays: true });
+    assert_eq!(read(&store, one, "log.jsonl", 0), log(0).as_bytes());
     // What is damaged can be erased.
     store.erase(&[one]).unwrap();
     assert_eq!(store.verify((0, 1), &|| false).unwrap().damaged, []);

@@ -77,14 +77,17 @@ impl History {
         let is_reachable = |root: &Path| {
             std::fs::read_dir(root).is_ok()
                 || root.is_file()
-                || (!root.exists() && root.parent().is_some_and(Path::is_dir))
+                || (root.symlink_metadata().is_err() && root.parent().is_some_and(Path::is_dir))
         };
         let own = self.roots.iter().filter(|(other, _)| *other == provider);
         // A busy database yields no sessions.
         let is_database = formats::spec(provider).is_database;
         own.into_iter().all(|(_, root)| is_reachable(root))
             && (!is_database
-                || self.discover(Some(provider), budget).iter().any(|folder| !folder.files.is_empty()))
+                || self
+                    .discover(Some(provider), budget)
+                    .iter()
+                    .any(|folder| folder.files.iter().any(|file| !folder.kept.contains_key(&file.path))))
     }
 }
 

@@ -96,17 +96,17 @@ impl History {
         }
     }
 
-    /// Returns the logs of an agent, or of all, with the rows of their sessions; and whether these are all that exist.
-    /// Blocks.
+    /// Returns the logs of an agent, or of all, with the rows of their sessions; and the number of those that were not read
+    /// in time, at least. Blocks.
     pub(crate) fn listed_logs_of(
         &self,
         provider: Option<Provider>,
         budget: &Budget,
-    ) -> (Vec<ListedLog>, bool) {
+    ) -> (Vec<ListedLog>, usize) {
         let folders = self.discover(provider, budget);
         let query = Query { all: true, provider, ..Query::default() };
         let listing = self.rows_of(&folders, &query, budget);
-        let is_whole = listing.unread == 0 && !listing.timed_out && !budget.spent();
+        let unread = listing.unread.max(usize::from(listing.timed_out || budget.spent()));
         let files: HashMap<&Path, (&Folder, &LogFile)> = folders
             .iter()
             .flat_map(|folder| folder.files.iter().map(move |file| (file.path.as_path(), (folder, file))))
@@ -118,6 +118,6 @@ impl History {
             let is_listed = was_read && row.gone.is_none();
             is_listed.then(|| ListedLog { root: folder.source.root.clone(), file: (*file).clone(), row })
         };
-        (listing.rows.into_iter().filter_map(log).collect(), is_whole)
+        (listing.rows.into_iter().filter_map(log).collect(), unread)
     }
 }

@@ -35,6 +35,11 @@ impl HistoryRoots {
         self
     }
 
+    /// Returns whether a folder is one of an agent's.
+    pub(crate) fn has(&self, provider: Provider, root: &Path) -> bool {
+        self.0.get(&provider).is_some_and(|roots| roots.iter().any(|own| own == root))
+    }
+
     /// Returns whether a folder is an agent's, or below one.
     pub fn contains(&self, folder: &Path) -> bool {
         self.iter().any(|(_, root)| folder.starts_with(root) || folder.starts_with(git::real_path(root)))

@@ -2,6 +2,7 @@
 
 use super::rows;
 use crate::history::{Gone, History, KeptLog, KeptLogs, ListedLog, LogFile, Provider, Transcript, Unpacked};
+use openagents_core::folders::create_folder;
 use openagents_keep::{Collection, CopyStore, KeepError, KeptFile};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,6 @@ use std::{
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
-use xxhash_rust::xxh3::xxh3_128;
 
 /// Logs that stay unpacked: opening one takes as long as writing it.
 const UNPACKED: usize = 4;
@@ -41,8 +41,6 @@ pub(super) struct KeptSession {
     /// The stamp of the log that was captured; empty before that.
     pub(super) state: String,
     pub(super) log: Arc<KeptLog>,
-    /// Hash of what is stored about it.
-    about: u128,
 }
 
 /// What is stored about a collection.
@@ -59,9 +57,11 @@ impl KeptCopies {
     /// Opens or creates the store in the data folder for the bridge, which is the only writer. Blocks.
     pub fn open(home: &Path) -> Result<Arc<Self>, KeepError> {
         let copies = Self::new(CopyStore::open(&folder(home))?);
-        let unpacked = copies.unpacked_folder();
-        if unpacked.exists() {
-            fs::remove_dir_all(unpacked)?;
+        // What a killed bridge left.
+        if let Err(error) = fs::remove_dir_all(copies.unpacked_folder())
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "unpacked copies could not be removed");
         }
         copies.load()?;
         Ok(Arc::new(copies))
@@ -79,7 +79,7 @@ impl KeptCopies {
         Self { store, known: RwLock::default(), unpacked: Mutex::default() }
     }
 
-    fn load(&self) -> Result<(), KeepError> {
+    pub(super) fn load(&self) -> Result<(), KeepError> {
         let revision = self.store.revision()?;
         let mut known = Known { revision, ..Known::default() };
         for collection in self.store.collections()? {
@@ -102,6 +102,16 @@ impl KeptCopies {
 
     fn unpacked_folder(&self) -> PathBuf {
         self.store.folder().join("open")
+    }
+
+    /// Creates a folder for unpacked files, which only their owner may read. That of the bridge is emptied at its start.
+    pub(super) fn temporary_folder(&self) -> io::Result<tempfile::TempDir> {
+        if !self.store.is_writer() {
+            return tempfile::tempdir();
+        }
+        let folder = self.unpacked_folder();
+        create_folder(&folder)?;
+        tempfile::tempdir_in(folder)
     }
 
     /// Returns the collection of a log.
@@ -175,9 +185,9 @@ impl KeptCopies {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a file name")));
             };
             if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
+                create_folder(folder)?;
             }
-            let mut file = io::BufWriter::new(File::options().write(true).create_new(true).open(&path)?);
+            let mut file = io::BufWriter::new(private(&path)?);
             self.store.write_to(version, &mut file).map_err(io::Error::other)?;
             file.flush()?;
             written.push(path);
@@ -204,8 +214,7 @@ impl Known {
         if !state.is_empty() {
             self.by_agent.entry(log.row.provider).or_default().insert(log.row.id.clone(), log.clone());
         }
-        self.by_name
-            .insert(name, Arc::new(KeptSession { id, state, log, about: xxh3_128(about.as_bytes()) }));
+        self.by_name.insert(name, Arc::new(KeptSession { id, state, log }));
     }
 }
 
@@ -232,9 +241,7 @@ impl KeptLogs for KeptCopies {
             unpacked.push(found.clone());
             return Ok(Some(found.1));
         }
-        let folder = self.unpacked_folder();
-        openagents_core::folders::create_folder(&folder)?;
-        let files = Arc::new(Unpacked(tempfile::tempdir_in(folder)?));
+        let files = Arc::new(Unpacked(self.temporary_folder()?));
         let root = files.root();
         let rows = root.with_file_name(rows::name(id));
         if self
@@ -256,13 +263,6 @@ impl KeptLogs for KeptCopies {
     }
 }
 
-impl KeptSession {
-    /// Returns whether something about the session has changed that is not in its log, such as its title.
-    pub(super) fn is_described_as(&self, log: &ListedLog) -> bool {
-        self.about == xxh3_128(described(log).1.as_bytes())
-    }
-}
-
 /// Returns the name of a log's collection, and what is stored about it.
 pub(super) fn described(log: &ListedLog) -> (String, String) {
     let ListedLog { root, file, row } = log;
@@ -277,6 +277,14 @@ fn name(provider: Provider, root: &Path, id: &str) -> String {
 
 fn folder(home: &Path) -> PathBuf {
     home.join("kept.noindex")
+}
+
+/// Creates a file that only its owner may read.
+fn private(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Returns a relative path that stays below its folder.

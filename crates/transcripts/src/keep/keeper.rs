@@ -6,14 +6,14 @@ use super::{
     settings::{KeepSettings, WhenDeleted},
 };
 use crate::{
-    history::{Gone, GoneReason, History, ListedLog, LogFile, Provider, below_root, format_of},
+    history::{Gone, GoneReason, History, KeptLog, ListedLog, LogFile, Provider, below_root, format_of},
     retention::{Place, Retention},
 };
 use openagents_core::{CancellationToken, budget::Budget, clock::now_ms, file};
 use openagents_keep::{Captured, Endangered, KeepError, Sealing, Sizes, Verified};
 use parking_lot::{Mutex, RwLock};
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     fmt,
     fs::File,
     io::{self, Write as _},
@@ -51,6 +51,10 @@ const FORGOTTEN_AFTER: i64 = 7;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 /// Parts of the copies of which one is verified each day.
 const PARTS: i64 = 100;
+/// All copies as one part.
+const ALL: (i64, i64) = (0, 1);
+/// Time between two copies of a session in a database, which is copied as a whole.
+const DATABASE: Duration = Duration::from_secs(30);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
 
@@ -108,6 +112,11 @@ struct Shared {
     settings: RwLock<KeepSettings>,
     status: Mutex<KeeperStatus>,
     watchers: Mutex<Vec<OnChange>>,
+    /// When sessions in databases were last captured.
+    databases: Mutex<HashMap<PathBuf, Instant>>,
+    /// Held while logs are listed, and what ends that early.
+    listing: Mutex<()>,
+    stop_listing: Mutex<CancellationToken>,
     /// Held during a round.
     round: Mutex<()>,
     /// Held while some logs are captured or copies are erased, so that nothing is captured that was just excluded.
@@ -136,11 +145,15 @@ impl Keeper {
             settings: RwLock::new(settings),
             status: Mutex::default(),
             watchers: Mutex::default(),
+            databases: Mutex::default(),
+            listing: Mutex::default(),
+            stop_listing: Mutex::default(),
             round: Mutex::default(),
             changing: Mutex::default(),
             cancel: CancellationToken::new(),
         });
-        shared.changed(|_| {});
+        let (state, room) = shared.room(&shared.settings.read().clone());
+        shared.changed(|status| (status.state, status.room) = (state, room));
         let start = || {
             let shared = shared.clone();
             thread::Builder::new().name("keep".to_owned()).spawn(move || shared.follow(&wakes))
@@ -182,7 +195,9 @@ impl Keeper {
 
     /// Applies the user's settings.
     pub fn configure(&self, settings: KeepSettings) {
+        let (state, room) = self.shared.room(&settings);
         *self.shared.settings.write() = settings;
+        self.shared.changed(|status| (status.state, status.room) = (state, room));
         self.wake();
     }
 
@@ -198,15 +213,24 @@ impl Keeper {
         if !is_kept {
             return None;
         }
-        let budget = Budget::within(wait, &self.shared.cancel);
-        let logs = self.shared.history.listed_logs_of(Some(provider), &budget).0;
+        let (logs, unread) = self.shared.list(Some(provider), wait);
         let due: Vec<&ListedLog> = logs.iter().filter(|log| !self.shared.is_captured(log)).collect();
         let linked = self.shared.link(&due).unwrap_or_else(|error| {
             tracing::warn!(%error, "sessions that an agent deletes could not be linked");
             0
         });
         self.wake();
-        Some(due.len().saturating_sub(linked))
+        Some(due.len().saturating_sub(linked) + unread)
+    }
+
+    /// Keeps logs from being listed as long as the guard lives: listing caches what it reads. Blocks for a moment.
+    pub fn pause(&self) -> impl Drop + '_ {
+        loop {
+            self.shared.stop_listing.lock().cancel();
+            if let Some(paused) = self.shared.listing.try_lock_for(Duration::from_millis(50)) {
+                return paused;
+            }
+        }
     }
 
     /// Erases the copies of sessions that the user has excluded. Blocks.
@@ -219,9 +243,16 @@ impl Keeper {
     pub fn forget(&self, which: &dyn Fn(Provider, &str, Option<Gone>) -> bool) -> Result<usize, KeepError> {
         let _changing = self.shared.changing.lock();
         let mut sessions = self.shared.copies.sessions();
-        sessions.retain(|session| {
+        let is_named = |session: &Arc<KeptSession>| {
             let row = &session.log.row;
             which(row.provider, &row.id, session.log.gone)
+        };
+        // With the sub-agents of a session: Claude Code stores them in a folder with its name.
+        let folders: Vec<PathBuf> =
+            sessions.iter().filter(|it| is_named(it)).map(|it| it.log.file.path.with_extension("")).collect();
+        sessions.retain(|session| {
+            let file = &session.log.file;
+            is_named(session) || (file.subagent && folders.iter().any(|folder| file.path.starts_with(folder)))
         });
         self.shared.copies.erase(&sessions)?;
         self.shared.changed(|_| {});
@@ -231,7 +262,7 @@ impl Keeper {
 
     /// Compares all copies with their checksums. Blocks.
     pub fn verify(&self) -> Result<Verified, KeepError> {
-        self.shared.verify((0, 1))
+        self.shared.verify(ALL)
     }
 
     /// Ends the thread. Blocks until the current log is captured.
@@ -273,14 +304,14 @@ impl Shared {
 
     /// Changes the status, and notifies the watchers if it is another one.
     fn changed(&self, change: impl FnOnce(&mut KeeperStatus)) {
+        let sizes = self.copies.store.sizes();
+        let sizes =
+            sizes.inspect_err(|error| tracing::warn!(%error, "the size of the kept copies is unknown"));
         let is_new = {
             let mut status = self.status.lock();
             let before = status.clone();
             change(&mut status);
-            match self.copies.store.sizes() {
-                Ok(sizes) => status.sizes = sizes,
-                Err(error) => tracing::warn!(%error, "the size of the kept copies is unknown"),
-            }
+            status.sizes = sizes.unwrap_or(before.sizes);
             *status != before
         };
         if is_new {
@@ -291,9 +322,10 @@ impl Shared {
 
     fn round(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), KeepError> {
         let _round = self.round.lock();
-        let (logs, is_whole) = self.history.listed_logs_of(None, &Budget::within(LISTING, &self.cancel));
+        let (logs, unread) = self.list(None, LISTING);
         let settings = self.settings.read().clone();
-        let (mut waiting, soon) = self.due(&logs, &settings);
+        let deletions = Deletions::read();
+        let (mut waiting, soon) = (self.waiting(&logs, &settings, &deletions), deletions.of(&logs));
         // The size of a session in a database is not known.
         let bytes = logs.iter().filter(|log| !is_in_database(&log.file)).map(|log| log.row.size).sum();
         let found = (logs.len(), bytes);
@@ -302,13 +334,20 @@ impl Shared {
             *status = KeeperStatus { state, room, found, waiting: waiting.len(), soon, ..status.clone() };
         });
         if settings.on != Some(true) {
-            return Ok(());
+            return self.forget_linked();
         }
         self.forget_excluded()?;
         if state == KeepState::On {
-            let soon: Vec<_> = waiting.iter().filter(|log| self.is_soon(log)).copied().collect();
+            let is_soon = |log: &&&ListedLog| deletions.delete(log.row.provider, &log.file, SOON);
+            let soon: Vec<_> = waiting.iter().filter(is_soon).copied().collect();
             self.link(&soon)?;
-            while !waiting.is_empty() && !is_cancelled() && self.room(&settings).0 == KeepState::On {
+            while !is_cancelled() {
+                // The user may have changed them.
+                let settings = self.settings.read().clone();
+                waiting.retain(|log| settings.keeps(log.row.provider));
+                if waiting.is_empty() || self.room(&settings).0 != KeepState::On {
+                    break;
+                }
                 let mut bytes = 0;
                 let small = |log: &&&ListedLog| {
                     bytes += log.row.size;
@@ -322,14 +361,21 @@ impl Shared {
                 self.changed(|status| status.waiting = waiting.len());
             }
         }
-        if is_whole && !is_cancelled() {
-            self.find_gone(&logs, &settings)?;
+        if unread == 0 && !is_cancelled() {
+            self.find_gone(&logs, &settings, &deletions)?;
         }
         self.copies.store.seal_journals(QUIET)?;
         self.copies.store.sync()?;
         let state = self.room(&settings).0;
         self.changed(|status| status.state = state);
         Ok(())
+    }
+
+    fn list(&self, provider: Option<Provider>, time: Duration) -> (Vec<ListedLog>, usize) {
+        let _listing = self.listing.lock();
+        let cancel = self.cancel.child_token();
+        self.stop_listing.lock().clone_from(&cancel);
+        self.history.listed_logs_of(provider, &Budget::within(time, &cancel))
     }
 
     /// Returns whether there is room for more, and how much copies may take.
@@ -350,41 +396,31 @@ impl Shared {
     fn is_captured(&self, log: &ListedLog) -> bool {
         let session = self.copies.session(log.row.provider, &log.root, &log.row.id);
         session.is_some_and(|session| {
-            session.state == state(&log.file) && session.log.gone.is_none() && session.is_described_as(log)
+            let KeptLog { file, row, gone, .. } = &*session.log;
+            // Its row may change without its log, such as its title.
+            session.state == state(&log.file) && gone.is_none() && *file == log.file && *row == log.row
         })
     }
 
-    /// Returns the logs that are not captured in their current state, those first that their agent deletes first; and
-    /// what agents delete.
-    fn due<'a>(
+    /// Returns the logs that are not captured in their current state, those first that their agent deletes first.
+    fn waiting<'a>(
         &self,
         logs: &'a [ListedLog],
         settings: &KeepSettings,
-    ) -> (Vec<&'a ListedLog>, Vec<DeletedSoon>) {
-        let mut soon: BTreeMap<Provider, DeletedSoon> = BTreeMap::new();
-        for log in logs {
-            let provider = log.row.provider;
-            let Some((retention, period)) = period(provider) else { continue };
-            let entry = soon.entry(provider).or_insert_with(|| DeletedSoon {
-                provider,
-                now: 0,
-                days: period.as_secs() / (24 * 60 * 60),
-                is_managed: retention.is_managed(),
-            });
-            entry.now += usize::from(age(&log.file) > period && !log.row.subagent);
-        }
+        deletions: &Deletions,
+    ) -> Vec<&'a ListedLog> {
         let mut waiting: Vec<&ListedLog> =
             logs.iter().filter(|log| settings.keeps(log.row.provider) && !self.is_captured(log)).collect();
-        waiting.sort_by_key(|log| {
+        let databases = self.databases.lock();
+        let is_recent =
+            |log: &ListedLog| databases.get(&log.file.path).is_some_and(|at| at.elapsed() < DATABASE);
+        waiting.retain(|log| !is_recent(log));
+        waiting.sort_by_cached_key(|log| {
             let at = log.file.changed_at();
-            if self.is_soon(log) { (0, at) } else { (1, at.saturating_neg()) }
+            let is_soon = deletions.delete(log.row.provider, &log.file, SOON);
+            if is_soon { (0, at) } else { (1, at.saturating_neg()) }
         });
-        (waiting, soon.into_values().collect())
-    }
-
-    /// Returns whether its agent deletes a log within a few days.
-    fn is_soon(&self, log: &ListedLog) -> bool {
-        period(log.row.provider).is_some_and(|(_, period)| age(&log.file) + SOON > period)
+        waiting
     }
 
     /// Links the files of logs. Returns how many logs have links.
@@ -408,7 +444,8 @@ impl Shared {
         let (mut captured, mut rewritten) = (Vec::new(), Vec::new());
         let mut sealing = self.copies.store.seal()?;
         // The user may have excluded some since they were listed.
-        for log in logs.iter().filter(|log| self.history.holds(&log.row)) {
+        let wanted = logs.iter().take_while(|_| !self.cancel.is_cancelled());
+        for log in wanted.filter(|log| self.history.holds(&log.row)) {
             let known = self.copies.session(log.row.provider, &log.root, &log.row.id);
             let id = known.map_or_else(|| self.copies.put(log, ""), |session| Ok(session.id))?;
             match self.capture(log, id, &mut sealing, &mut rewritten) {
@@ -448,6 +485,7 @@ impl Shared {
             Ok(())
         };
         if is_in_database(&log.file) {
+            self.databases.lock().insert(log.file.path.clone(), Instant::now());
             let tables = format_of(log.row.provider).tables();
             let mut document = tempfile::tempfile_in(self.copies.store.folder())?;
             document.write_all(&rows::read(&log.file, &log.root, tables)?)?;
@@ -477,7 +515,9 @@ impl Shared {
                     add(name, &mut source)?;
                     found += usize::from(path == log.file.path);
                 }
-                Err(error) => missing = Some(error),
+                // A file beside the log need not exist.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => missing = Some(error),
+                Err(error) => return Err(error.into()),
             }
         }
         match missing {
@@ -487,7 +527,12 @@ impl Shared {
     }
 
     /// Marks kept sessions whose logs no longer exist, after capturing what has only a link.
-    fn find_gone(&self, logs: &[ListedLog], settings: &KeepSettings) -> Result<(), KeepError> {
+    fn find_gone(
+        &self,
+        logs: &[ListedLog],
+        settings: &KeepSettings,
+        deletions: &Deletions,
+    ) -> Result<(), KeepError> {
         let _changing = self.changing.lock();
         let here: HashSet<(Provider, &Path, &str)> =
             logs.iter().map(|log| (log.row.provider, log.root.as_path(), log.row.id.as_str())).collect();
@@ -500,21 +545,35 @@ impl Shared {
             if here.contains(&(log.row.provider, log.root.as_path(), log.row.id.as_str())) {
                 continue;
             }
-            // A disk that is not mounted, or a database that is busy, has no sessions either.
+            // A disk that is not mounted, a database that is busy, and a folder that is no longer the agent's have no
+            // sessions either.
             let provider = log.row.provider;
             let is_reachable = || self.history.is_reachable(provider, &budget);
-            if !*reachable.entry(provider).or_insert_with(is_reachable) {
+            let database = log.file.path.parent().filter(|parent| parent.is_file());
+            if !self.history.roots().has(provider, &log.root)
+                || !*reachable.entry(provider).or_insert_with(is_reachable)
+                || database
+                    .is_some_and(|database| logs.iter().all(|log| log.file.path.parent() != Some(database)))
+                || (database.is_none() && log.file.path.exists())
+            {
                 continue;
             }
             match log.gone {
-                None if session.state.is_empty() && !self.complete(&session)? => forgotten.push(session),
                 None => {
-                    let reason = match period(log.row.provider) {
-                        Some((_, period)) if age(&log.file) + QUIET > period => GoneReason::Retention,
-                        _ => GoneReason::Deleted,
+                    let is_complete =
+                        !session.state.is_empty() && self.copies.store.links_of(session.id)?.is_empty();
+                    let copy = if is_complete { Some(session.clone()) } else { self.complete(&session)? };
+                    // A link that could not be read may be the only copy.
+                    if !self.copies.store.links_of(session.id)?.is_empty() {
+                        continue;
+                    }
+                    let Some(copy) = copy else {
+                        forgotten.push(session);
+                        continue;
                     };
-                    self.copies.set_gone(&session, Gone { since: Some(now), reason })?;
-                    self.copies.store.unlink(session.id)?;
+                    let is_due = deletions.delete(log.row.provider, &log.file, QUIET);
+                    let reason = if is_due { GoneReason::Retention } else { GoneReason::Deleted };
+                    self.copies.set_gone(&copy, Gone { since: Some(now), reason })?;
                 }
                 Some(Gone { since: Some(since), reason: GoneReason::Deleted })
                     if settings.when_deleted == WhenDeleted::Forget
@@ -531,8 +590,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Captures a log that has only links, or whose capture did not end; returns whether there is a copy of it.
-    fn complete(&self, session: &KeptSession) -> Result<bool, KeepError> {
+    /// Captures a log that has only links, or whose capture did not end; returns the copy, if there is one.
+    fn complete(&self, session: &KeptSession) -> Result<Option<Arc<KeptSession>>, KeepError> {
         let log = &session.log;
         let log = ListedLog { root: log.root.clone(), file: log.file.clone(), row: log.row.clone() };
         if !self.copies.store.links_of(session.id)?.is_empty() {
@@ -540,10 +599,16 @@ impl Shared {
         } else if !self.copies.store.files(session.id, false)?.is_empty() {
             self.copies.put(&log, &state(&log.file))?;
         }
-        Ok(self
-            .copies
-            .session(log.row.provider, &log.root, &log.row.id)
-            .is_some_and(|it| !it.state.is_empty()))
+        let copy = self.copies.session(log.row.provider, &log.root, &log.row.id);
+        Ok(copy.filter(|copy| !copy.state.is_empty()))
+    }
+
+    /// Erases what has links only, once nothing is kept any more.
+    fn forget_linked(&self) -> Result<(), KeepError> {
+        let mut linked = self.copies.sessions();
+        linked.retain(|session| session.state.is_empty());
+        let _changing = self.changing.lock();
+        if linked.is_empty() { Ok(()) } else { self.copies.erase(&linked) }
     }
 
     fn forget_excluded(&self) -> Result<(), KeepError> {
@@ -565,9 +630,13 @@ impl Shared {
             tracing::error!(session = %file.collection, file = %file.name, bytes = file.bytes, "a kept copy is damaged");
         }
         self.changed(|status| {
-            status.damaged = verified.damaged.iter().map(|file| file.bytes).sum();
+            let found: u64 = verified.damaged.iter().map(|file| file.bytes).sum();
+            status.damaged = if part == ALL { found } else { status.damaged + found };
             status.verified_at = Some(now_ms());
         });
+        if !verified.damaged.is_empty() {
+            self.copies.load()?;
+        }
         Ok(verified)
     }
 
@@ -582,12 +651,42 @@ impl Shared {
     }
 }
 
-/// Returns how an agent deletes sessions, and after which time.
-fn period(provider: Provider) -> Option<(Retention, Duration)> {
-    let retention = Retention::of(provider)?;
-    let variable = |name: &str| std::env::var(name).ok();
-    let place = Place { variable: &variable, workspace: Path::new(""), now: SystemTime::now() };
-    Some((retention, retention.period(&place)?))
+/// When agents delete sessions, according to their settings at the start of a round.
+struct Deletions(HashMap<Provider, (Retention, Duration)>);
+
+impl Deletions {
+    fn read() -> Self {
+        let variable = |name: &str| std::env::var(name).ok();
+        let place = Place { variable: &variable, workspace: Path::new(""), now: SystemTime::now() };
+        let of_agent = |provider| {
+            let retention = Retention::of(provider)?;
+            Some((provider, (retention, retention.period(&place)?)))
+        };
+        Self(Provider::ALL.into_iter().filter_map(of_agent).collect())
+    }
+
+    /// Returns whether an agent deletes a log within some time.
+    fn delete(&self, provider: Provider, file: &LogFile, within: Duration) -> bool {
+        self.0.get(&provider).is_some_and(|(_, period)| age(file) + within > *period)
+    }
+
+    /// Returns what agents delete.
+    fn of(&self, logs: &[ListedLog]) -> Vec<DeletedSoon> {
+        let deleted = |(provider, (retention, period)): (&Provider, &(Retention, Duration))| {
+            let own = || logs.iter().filter(|log| log.row.provider == *provider);
+            let is_due =
+                |log: &&ListedLog| !log.row.subagent && self.delete(*provider, &log.file, Duration::ZERO);
+            own().next().map(|_| DeletedSoon {
+                provider: *provider,
+                now: own().filter(is_due).count(),
+                days: period.as_secs() / (24 * 60 * 60),
+                is_managed: retention.is_managed(),
+            })
+        };
+        let mut all: Vec<_> = self.0.iter().filter_map(deleted).collect();
+        all.sort_by_key(|soon| soon.provider);
+        all
+    }
 }
 
 fn age(file: &LogFile) -> Duration {

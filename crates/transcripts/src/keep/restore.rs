@@ -2,6 +2,7 @@
 
 use super::{copies::KeptCopies, rows};
 use crate::history::{HistoryRoots, Provider, below};
+use openagents_core::folders::create_folder;
 use std::{
     fs::{self, File},
     io,
@@ -53,7 +54,7 @@ impl KeptCopies {
         if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) || to.is_file() {
             return Err(RestoreError::NotEmpty(to.to_owned()));
         }
-        fs::create_dir_all(to)?;
+        create_folder(to)?;
         Ok(Restored { files: self.write_files(&session, to)? })
     }
 
@@ -64,28 +65,50 @@ impl KeptCopies {
         if !matches!(provider, Provider::ClaudeCode | Provider::Codex | Provider::Qwen | Provider::Pi) {
             return Err(RestoreError::NotInAgent(provider));
         }
-        let root = &session.log.root;
-        let unpacked = tempfile::tempdir_in(self.store.folder())?;
-        let files = self.write_files(&session, unpacked.path())?;
-        let places = files.iter().map(|file| (file, below(root, file, unpacked.path())));
-        let places: Vec<(&PathBuf, PathBuf)> = places.filter(|(_, to)| !is_description(to)).collect();
-        if let Some((_, exists)) = places.iter().find(|(_, to)| to.symlink_metadata().is_ok()) {
-            return Err(RestoreError::Exists(exists.clone()));
+        let (root, log) = (&session.log.root, &session.log.file.path);
+        let place = restored_place(provider, root, log);
+        if place.symlink_metadata().is_ok() {
+            return Err(RestoreError::Exists(place));
         }
+        let unpacked = self.temporary_folder()?;
         let mut written = Vec::new();
-        for (from, to) in places {
-            if let Some(folder) = to.parent() {
-                fs::create_dir_all(folder)?;
+        for from in self.write_files(&session, unpacked.path())? {
+            let own = below(root, &from, unpacked.path());
+            let to = if own == *log { place.clone() } else { own };
+            // The log may have had other places, and outputs may have outlived it.
+            let is_elsewhere = to != place && to.file_name() == log.file_name();
+            if is_elsewhere || is_description(&to) || to.symlink_metadata().is_ok() {
+                continue;
             }
-            let mut source = File::open(from)?;
-            let mut file = File::options().write(true).create_new(true).open(&to)?;
-            io::copy(&mut source, &mut file)?;
-            file.set_modified(SystemTime::now())?;
-            file.sync_all()?;
+            copy_new(&from, &to)?;
             written.push(to);
         }
         Ok(Restored { files: written })
     }
+}
+
+/// Returns where an agent finds a log: Codex opens no archived one.
+fn restored_place(provider: Provider, root: &Path, log: &Path) -> PathBuf {
+    let name = log.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let day = name.strip_prefix("rollout-").and_then(|rest| rest.get(..10));
+    match day.map(|day| day.split('-').collect::<Vec<_>>()) {
+        Some(day) if provider == Provider::Codex && log.starts_with(root.join("archived_sessions")) => {
+            root.join("sessions").join(day.join("/")).join(name)
+        }
+        _ => log.to_owned(),
+    }
+}
+
+/// Copies a file to a path at which there is none; what is there is whole at any time. Its time is now.
+fn copy_new(from: &Path, to: &Path) -> io::Result<()> {
+    let folder = to.parent().ok_or(io::ErrorKind::NotFound)?;
+    create_folder(folder)?;
+    let part = tempfile::NamedTempFile::new_in(folder)?;
+    io::copy(&mut File::open(from)?, &mut part.as_file())?;
+    part.as_file().set_modified(SystemTime::now())?;
+    part.as_file().sync_all()?;
+    part.persist_noclobber(to).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Returns whether a file is made by us, or describes a folder rather than a session.
