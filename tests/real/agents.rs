@@ -496,7 +496,7 @@ async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
     let cwd = scene.peers.env.workspace.clone();
     let row = rows.iter().find(|row| row["cwd"].as_str() == cwd.to_str()).with_context(|| listed.clone())?;
     if ["claude-code", "codex", "qwen"].contains(&agent.mode) {
-        keeping(&mut scene, |kept| kept["waiting"] == 0 && kept["sessions"] == kept["found"]).await?;
+        keeping(&mut scene, |kept| kept["waiting"] == 0 && kept["sessions"] == 1).await?;
         fs::remove_file(row["file_path"].as_str().context("its file")?)?;
         keeping(&mut scene, |kept| kept["gone"] == 1).await?;
     }
