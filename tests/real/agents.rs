@@ -484,8 +484,8 @@ async fn keeping(scene: &mut Scene, is_it: impl Fn(&Value) -> bool) -> Result<()
     }
 }
 
-/// A session of the agent's terminal is continued here with what was said there, asking before it acts, and then in the
-/// terminal again. One whose log was deleted is restored first.
+/// A session that began in a terminal continues here, and then in the terminal again. The agent knows what was said, and
+/// asks before it acts. A log that was deleted is restored first.
 async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
     scene.peers.shell(&in_terminal(agent, None, "Remember the word heliotrope [[script:Nothing]]")?)?;

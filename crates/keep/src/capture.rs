@@ -2,7 +2,7 @@
 
 use crate::{
     cut::FileKind,
-    sealing::Sealing,
+    sealing::{NewBytes, Sealing},
     store::{CopyStore, KeepError, Version},
 };
 use std::{
@@ -92,7 +92,9 @@ impl CopyStore {
         match sealing {
             Some(sealing) if version.sealed == version.length && length > version.length => {
                 source.seek(SeekFrom::Start(version.length))?;
-                sealing.add(version.id, version.length, length - version.length, &ending, kind, source)
+                let (id, start) = (version.id, version.length);
+                let new = NewBytes { version: id, start, length: length - start, ending: &ending, kind };
+                sealing.add(new, source)
             }
             _ => self.append(version, source, length, &ending),
         }

@@ -110,7 +110,7 @@ mod tests {
         let image = format!("\"{}\"", "i".repeat(100_000));
         let line = format!("{{\"message\":{{\"image\":{image},\"text\":{text}}}}}");
         assert_eq!(shown(&line), [&image, &text], "a string of any length");
-        assert_eq!(shown(&message), [&text], "the line itself is no value");
+        assert_eq!(shown(&message), [&text], "the text, not the line around it");
         let escaped = format!("\"{}\\\"\"", "x".repeat(600));
         assert_eq!(shown(&format!("{{\"a\":{escaped},\"b\":1}}")), [&escaped]);
         assert_eq!(shown(r#"{"a":"short"}"#), [""; 0]);

@@ -51,6 +51,18 @@ pub struct Sealing<'a> {
     is_broken: bool,
 }
 
+/// The next bytes of a version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewBytes<'a> {
+    pub(crate) version: i64,
+    /// Bytes of the version before them.
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// Hash of the version's start and end with them.
+    pub(crate) ending: &'a [u8],
+    pub(crate) kind: FileKind,
+}
+
 struct NewSegment {
     version: i64,
     start: u64,
@@ -91,14 +103,9 @@ impl CopyStore {
                 continue;
             }
             let kind = self.kind(version.file)?;
-            sealing.add_whole(
-                version.id,
-                version.sealed,
-                length,
-                &version.ending,
-                kind,
-                File::open(&journal.path)?,
-            )?;
+            let (start, ending) = (version.sealed, version.ending.as_slice());
+            let new = NewBytes { version: version.id, start, length, ending, kind };
+            sealing.add_whole(new, File::open(&journal.path)?)?;
             sealed.push(journal.path);
         }
         sealing.finish()?;
@@ -125,42 +132,19 @@ impl CopyStore {
 }
 
 impl Sealing<'_> {
-    /// Adds the next `length` bytes of a version. Its end and its hash are stored with the last of them; of a long file,
-    /// parts are written before.
-    pub(crate) fn add(
-        &mut self,
-        version: i64,
-        start: u64,
-        length: u64,
-        ending: &[u8],
-        kind: FileKind,
-        source: impl Read,
-    ) -> Result<(), KeepError> {
-        self.add_parts(version, (start, length), ending, kind, source, true)
+    /// Adds bytes of a version. Its length and ending are stored with the last of them; of many bytes, parts are written
+    /// before.
+    pub(crate) fn add(&mut self, new: NewBytes<'_>, source: impl Read) -> Result<(), KeepError> {
+        self.add_parts(new, source, true)
     }
 
     /// Like [`Sealing::add`], in one transaction: a journal is valid until all of it is in packs.
-    pub(crate) fn add_whole(
-        &mut self,
-        version: i64,
-        start: u64,
-        length: u64,
-        ending: &[u8],
-        kind: FileKind,
-        source: impl Read,
-    ) -> Result<(), KeepError> {
-        self.add_parts(version, (start, length), ending, kind, source, false)
+    pub(crate) fn add_whole(&mut self, new: NewBytes<'_>, source: impl Read) -> Result<(), KeepError> {
+        self.add_parts(new, source, false)
     }
 
-    fn add_parts(
-        &mut self,
-        version: i64,
-        (start, length): (u64, u64),
-        ending: &[u8],
-        kind: FileKind,
-        source: impl Read,
-        has_parts: bool,
-    ) -> Result<(), KeepError> {
+    fn add_parts(&mut self, new: NewBytes<'_>, source: impl Read, has_parts: bool) -> Result<(), KeepError> {
+        let NewBytes { version, start, length, ending, kind } = new;
         let mut source = BufReader::with_capacity(1 << 18, source.take(length));
         let (mut at, end) = (start, start + length);
         let mut line = Vec::new();

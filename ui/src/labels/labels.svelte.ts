@@ -79,10 +79,10 @@ export class Labels {
   }
 
   /** Hides a session, and deletes it unless undone. */
-  #later(key: string, said: string, remove: () => Promise<void>): void {
+  #later(key: string, message: string, remove: () => Promise<void>): void {
     this.#hide(key, true);
     const timer = setTimeout(() => void this.#delete(key, remove), UNDO);
-    this.#say(said, () => {
+    this.#say(message, () => {
       clearTimeout(timer);
       this.#hide(key, false);
     });

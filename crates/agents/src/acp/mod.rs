@@ -248,8 +248,8 @@ impl AcpAgent {
         Ok((live, session))
     }
 
-    /// Notes before the start that the agent will delete some of its own sessions, and makes sure that they are kept if the
-    /// user wants that.
+    /// Before a start that deletes sessions of the agent: makes sure that there are copies, if the user wants them, and adds
+    /// a note.
     fn warn_of_deletions(&self, command: &AcpCommand, root: &Path, host: &Arc<dyn AgentHost>) {
         let sessions = self.deletes(command, root);
         if sessions == 0 {

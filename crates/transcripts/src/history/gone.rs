@@ -51,7 +51,7 @@ impl History {
             _unpacked: None,
         };
         let Some(kept) = &self.kept else { return Ok(located) };
-        // A session in a database has no file of its own.
+        // A session in a database is rows, not a file.
         let path = &transcript.file_path;
         if transcript.gone.is_none() && (path.exists() || path.parent().is_some_and(Path::is_file)) {
             return Ok(located);
