@@ -10,9 +10,8 @@
 //! | layer | module | contents |
 //! |--:|---|---|
 //! | 1 | `error` | errors that keep a bridge from starting |
-//! | 1 | `highlight` | syntax highlighting |
 //! | 1 | `usage` | the report of tokens and costs, in words |
-//! | 2 | `markdown` | Markdown as safe HTML |
+//! | 2 | `markdown` | Markdown as HTML, for clients |
 //! | 2 | `instance` | one bridge per data folder, and its address |
 //! | 3 | `acp` | the ACP dialect, and the services that its calls use |
 //! | 4 | `server` | listeners, routes, origin and token checks, the page |
@@ -26,7 +25,6 @@ mod error;
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod fuzzing;
-mod highlight;
 mod instance;
 mod markdown;
 mod server;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
-const CRATES: [&str; 18] = [
+const CRATES: [&str; 19] = [
     "agents",
     "apple",
     "apple/helper",
@@ -19,6 +19,7 @@ const CRATES: [&str; 18] = [
     "remote",
     "search",
     "sessions",
+    "share",
     "tools",
     "transcripts",
     "wire",
