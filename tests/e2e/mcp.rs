@@ -191,7 +191,7 @@ fn mcp_reads_sessions_of_its_workspace() -> Result<()> {
     // The workspace is named as an argument, as an agent that runs elsewhere would do.
     let workspace = env.workspace.to_str().context("a path that is text")?.to_owned();
     let mut agent = Agent::start(&env, &[&workspace, "--history"])?;
-    assert_eq!(names(&agent.tools()?), ["overview", "find", "sessions_search", "session_read"]);
+    assert_eq!(names(&agent.tools()?), ["overview", "find", "sessions_search", "session_read", "usage"]);
     let (found, reply) = agent.answer("sessions_search", json!({"pattern": "marimba"}))?;
     assert_eq!((&found["matches"][0]["sessionId"], &found["totalMatches"]), (&json!(OURS), &json!(1)));
     assert_eq!(serde_json::from_str::<Value>(&reply)?, found, "the text is the data");

@@ -465,6 +465,7 @@ async fn build_services(
     let labels = sessions.labels().clone();
     Ok(Services {
         trust: sessions::feed(&sessions),
+        prepared_files: Arc::default(),
         past_sessions: PastSessions::new(
             history,
             index,

@@ -20,6 +20,9 @@ use std::{process::ExitCode, time::Duration};
 /// Time limit for reading logs that were never read.
 const READING: Duration = Duration::from_secs(600);
 
+/// Time limit for reading what is new in the logs while an agent waits.
+const MOMENT: Duration = Duration::from_secs(10);
+
 pub(crate) fn run(arguments: &Usage) -> anyhow::Result<ExitCode> {
     if let Some(UsageCommand::Price(command)) = &arguments.command {
         return price(&UsageStore::open(&surroundings::data_folder()?)?, command);
@@ -62,6 +65,20 @@ fn open() -> anyhow::Result<UsageStore> {
         }
         Err(_) => Ok(UsageStore::in_memory()?),
     }
+}
+
+/// Returns the report that `query` asks for, with titles of sessions in `history`. Reads what is new in all logs for a
+/// moment at most.
+pub(crate) fn report(
+    history: &History,
+    query: &UsageQuery,
+    cancel: &CancellationToken,
+) -> anyhow::Result<UsageReport> {
+    let store = open()?;
+    let budget = Budget::within(MOMENT, cancel);
+    let all = surroundings::history();
+    let progress = store.update(&all, &budget, &mut |_| !cancel.is_cancelled())?;
+    Ok(usage_report(&store, history, query, progress, false, &budget)?)
 }
 
 /// Returns the counts after reading what is new in the logs, and the number of logs that could not be read.
@@ -129,7 +146,7 @@ fn price(store: &UsageStore, command: &PriceCommand) -> anyhow::Result<ExitCode>
     Ok(ExitCode::SUCCESS)
 }
 
-fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
+pub(crate) fn lines(report: &UsageReport, by: UsageBy) -> Vec<String> {
     let first = match by {
         UsageBy::Day => "day",
         UsageBy::Session => "session",

@@ -157,7 +157,7 @@ fn arguments(input: Option<Value>) -> Map<String, Value> {
 }
 
 /// Returns the changes that the arguments of an edit describe.
-fn changes(path: &str, input: Option<&Value>) -> Vec<ToolContent> {
+pub fn changes(path: &str, input: Option<&Value>) -> Vec<ToolContent> {
     let Some(input) = input else { return vec![] };
     if let Some(patch) = input.as_str().or_else(|| input.get("input")?.as_str()) {
         return vec![ToolContent::Text { text: format!("```diff\n{}\n```", patch.replace("```", "'''")) }];

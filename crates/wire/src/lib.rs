@@ -16,6 +16,7 @@
 //! | 1 | `settings` | trusted folders, privacy, routing decisions |
 //! | 1 | `usage` | tokens and costs of the requests that agents made |
 //! | 2 | `keep` | kept copies of other agents' sessions |
+//! | 2 | `share` | sessions as files, and briefs for other agents |
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
 //! | 4 | `method` | the table of methods |
@@ -27,6 +28,7 @@ mod meta;
 mod method;
 mod sessions;
 mod settings;
+mod share;
 mod usage;
 
 #[cfg(test)]
@@ -65,6 +67,10 @@ pub use sessions::{
 pub use settings::{
     AgentOptions, AgentOptionsQuery, Decisions, LoginScreenQuery, PastDecision, PrivacyCell, PrivacyChange,
     PrivacyRow, PrivacySnapshot, TrustResult, TrustSnapshot, TrustedWorkspace, Watch, WorkspacePath,
+};
+pub use share::{
+    BriefLine, BriefQuery, ExportFormat, ExportPart, ExportedTools, PrepareExport, PreparedExport,
+    ReadExport, SessionBrief, SessionSecret,
 };
 pub use usage::{
     AgentLimit, UsageBy, UsageNote, UsageOfAgent, UsagePrices, UsageQuery, UsageReading, UsageReport,

@@ -1,7 +1,7 @@
 //! The table of our methods: names, scopes, types. The bridge parses with it, clients call with it, and the protocol
 //! reference is written from it.
 
-use crate::{devices::*, history::*, keep::*, sessions::*, settings::*, usage::*};
+use crate::{devices::*, history::*, keep::*, sessions::*, settings::*, share::*, usage::*};
 use openagents_core::{
     agent::{AgentCommand, AgentsSnapshot},
     model::{ModelCommand, ModelsSnapshot},
@@ -250,6 +250,12 @@ methods! {
             "Writes a kept session to a folder, or to where its agent finds it again. Nothing is overwritten." [ONLY_HERE, NO_PAST_SESSION];
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
+        "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:
+            "Writes a session as a file, without its secrets. It is kept for ten minutes, and four at a time." [NO_HISTORY, NO_PAST_SESSION, NO_SESSION];
+        "_openagents/export/read" View ExportRead(ReadExport) -> ExportPart:
+            "Returns a part of a prepared file." ["-32002: the file is no longer kept; prepare it again"];
+        "_openagents/continue/brief" Prompt ContinueBrief(BriefQuery) -> SessionBrief:
+            "Writes what another agent needs to know to continue a session, each line with the line of the log that it quotes." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/trust/list" View TrustList(Watch) -> TrustSnapshot: "Lists the folders in which agents may start.";
         "_openagents/trust/add" Admin TrustAdd(WorkspacePath) -> TrustResult:
             "Trusts a folder. Only on the computer itself." ["-32000: the client is not on the computer itself, or the folder's agent settings have changed"];

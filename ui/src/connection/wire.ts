@@ -360,6 +360,26 @@ export type AuditQuery = {
   before?: number;
 };
 
+export type BriefLine = {
+  /** The line of the text, from 1. */
+  line: number;
+  /** The line of the log, from 1. */
+  source: number;
+};
+
+/** Params of `_openagents/continue/brief`. */
+export type BriefQuery = {
+  /** Id of the agent that reads the brief: its context limits the size. */
+  agent?: string;
+  /** Maximum size: 200 to 32,000 tokens. */
+  tokens?: number;
+  /** Secrets that stay, by their places in the list of an earlier answer. */
+  shown?: Array<number>;
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  id: string;
+};
+
 /** Metadata of the client's capabilities in `initialize`. */
 export type ClientMeta = {
   /** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
@@ -650,6 +670,19 @@ export type ExploreResult = {
   /** `started`. */
   status: string;
 };
+
+/** The form of an exported session. */
+export type ExportFormat = 'markdown' | 'html' | 'json';
+
+/** At most 256 KiB of an export. */
+export type ExportPart = {
+  text: string;
+  /** Where the next part begins; absent after the last one. */
+  next?: number;
+};
+
+/** How much of the tools' output is exported. */
+export type ExportedTools = 'short' | 'full' | 'none';
 
 /** Lines that show a fact. */
 export type FactPlace = {
@@ -1438,6 +1471,31 @@ export type Policy = {
   allow_external_llms?: boolean;
 };
 
+/** Params of `_openagents/export/prepare`. */
+export type PrepareExport = {
+  /** The agent that keeps the session: `claude-code`, `codex`, …; absent for a session here. */
+  provider?: string;
+  id: string;
+  format?: ExportFormat;
+  tools?: ExportedTools;
+  /** Secrets that stay in the file, by their places in the list of an earlier answer. */
+  shown?: Array<number>;
+};
+
+/** An export that waits to be read, for ten minutes. */
+export type PreparedExport = {
+  /** Names it in `_openagents/export/read`. */
+  export: string;
+  /** A name for the file, with its ending. */
+  name: string;
+  /** Size of the file. */
+  bytes: number;
+  /** All secrets that were found, hidden or not. */
+  secrets: Array<SessionSecret>;
+  /** Messages and calls at the beginning that are left out, because the file would be too long. */
+  omitted: number;
+};
+
 /** Whether one reader may read one kind of data. */
 export type PrivacyCell = {
   reader: 'local' | 'elsewhere' | 'hosted';
@@ -1532,6 +1590,13 @@ export type QueuedPrompt = {
   text: string;
   /** Name of the client that sent it; may be empty. */
   by: string;
+};
+
+/** Params of `_openagents/export/read`. */
+export type ReadExport = {
+  export: string;
+  /** The byte to begin at: 0, then `next` of the last answer. */
+  offset: number;
 };
 
 /** Params of `_openagents/history/read`. Without a position, the end is read; offsets come from earlier parts. */
@@ -1710,6 +1775,19 @@ export type SendNow = {
   id: string;
 };
 
+/** What another agent needs to know to continue a session. */
+export type SessionBrief = {
+  text: string;
+  /** The lines of the text that quote the session's log. */
+  lines: Array<BriefLine>;
+  /** Lines that were left out because the brief would be too long. */
+  leftOut: number;
+  /** Estimated size. */
+  tokens: number;
+  /** All secrets of the session that were found, hidden or not. */
+  secrets: Array<SessionSecret>;
+};
+
 /** Metadata of a row of `session/list`. */
 export type SessionMeta = {
   /** The number of its newest update. */
@@ -1736,6 +1814,16 @@ export type SessionName = {
 };
 
 export type SessionRef = { sessionId: string };
+
+/** A secret in a session. */
+export type SessionSecret = {
+  /** What it is, such as `github-pat`. */
+  rule: string;
+  /** The line of the session's log. */
+  line: number;
+  /** Its first three characters. */
+  beginning: string;
+};
 
 /** Params of `_openagents/sessions`: changes of the list. */
 export type SessionsParams = {

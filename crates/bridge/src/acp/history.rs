@@ -202,7 +202,7 @@ pub(super) fn raw_line(history: &History, wanted: &ReadLine) -> Result<LineText,
     Ok(LineText { text })
 }
 
-fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Transcript, Fault> {
+pub(super) fn find(history: &History, session: &SessionName, budget: &Budget) -> Result<Transcript, Fault> {
     let provider = provider(&session.provider)?;
     history.find(&session.id, Some(provider), budget).ok_or_else(|| {
         let id = openagents_core::text::prefix(&session.id, 128);
@@ -235,7 +235,7 @@ pub(super) fn find_own(
     Ok(Some(row))
 }
 
-fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {
+pub(super) fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {
     Fault::internal(format!("{} could not be read: {error}.", session.file_path.display()))
 }
 

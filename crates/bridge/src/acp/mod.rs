@@ -17,6 +17,7 @@ mod questions;
 pub(crate) mod requests;
 pub(crate) mod services;
 pub(crate) mod sessions;
+mod share_calls;
 pub mod to_wire;
 
 #[cfg(test)]

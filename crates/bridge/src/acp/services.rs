@@ -1,7 +1,7 @@
 //! The parts of a bridge that client calls use: among them the models and the agents of this machine, which clients
 //! list, watch and change with commands, and the table of [`openagents_tools::reading`], with its switches.
 
-use crate::acp::past_sessions::PastSessions;
+use crate::acp::{past_sessions::PastSessions, share_calls::PreparedFiles};
 use openagents_connection::{fault::Fault, feed::Feed, inspect::Inspector, rpc};
 use openagents_core::{
     agent::{AgentCommand, Agents, AgentsSnapshot, CustomKind},
@@ -31,6 +31,7 @@ pub(crate) struct Services {
     pub(crate) logins: Option<Arc<dyn Agents>>,
     pub(crate) privacy: Arc<Managed<PrivacyChange>>,
     pub(crate) past_sessions: Arc<PastSessions>,
+    pub(crate) prepared_files: Arc<PreparedFiles>,
     pub(crate) trust: Arc<Feed>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) network: Arc<Network>,

@@ -9,7 +9,9 @@ mod usage;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use devices::{Devices, IosSwitch, Network, Pair, Scope, Switch};
 use openagents_tools::reading::ReadingSwitch;
-pub(crate) use sessions::{Filter, IndexCommand, Keep, KeepCommand, Sessions};
+pub(crate) use sessions::{
+    Continue, Export, ExportForm, ExportTools, Filter, IndexCommand, Keep, KeepCommand, Sessions,
+};
 use std::{net::IpAddr, path::PathBuf};
 pub(crate) use usage::{PriceCommand, Usage, UsageCommand};
 

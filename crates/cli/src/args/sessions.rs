@@ -1,6 +1,6 @@
 //! The arguments of `openagents sessions`.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use openagents_transcripts::history::Provider;
 use std::path::PathBuf;
 
@@ -45,6 +45,24 @@ pub(crate) enum Sessions {
     /// Keep compressed copies of sessions, which agents delete after some time
     #[command(alias = "archive")]
     Keep(Keep),
+    /// Continue a session in its agent, or hand it to another agent
+    Continue(Continue),
+    /// Write what another agent needs to know to continue a session
+    Brief {
+        /// Id of the session, or its beginning
+        id: String,
+        /// The agent that reads it, such as codex: its context limits the size
+        #[arg(long = "for", value_name = "AGENT")]
+        reader: Option<String>,
+        /// Maximum size, in tokens
+        #[arg(long, value_parser = clap::value_parser!(u16).range(200..=32_000))]
+        budget: Option<u16>,
+        /// JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session to a file, without its secrets
+    Export(Export),
     /// Show sessions found and lines not understood, per agent
     Stats {
         /// Only this agent, such as codex or claude-code
@@ -57,6 +75,69 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  openagents sessions continue 0199a2b4\n  \
+                        openagents sessions continue 0199a2b4 --in codex\n  \
+                        openagents sessions continue 0199a2b4 --command")]
+pub(crate) struct Continue {
+    /// Id of the session, or its beginning
+    pub(crate) id: String,
+    /// Another agent, which gets a brief of the session
+    #[arg(long = "in", value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Print the command that continues it in a terminal
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) command: bool,
+    /// Don't ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  openagents sessions export 0199a2b4 > session.md\n  \
+                        openagents sessions export 0199a2b4 --format html -o session.html")]
+pub(crate) struct Export {
+    /// Id of the session, or its beginning
+    pub(crate) id: String,
+    /// The form
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: ExportForm,
+    /// The file; standard output by default
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How much of the tools' output is written
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) tools: ExportTools,
+    /// Leave secrets in the file
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+    /// Don't ask, and replace a file that exists
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ExportForm {
+    /// Markdown
+    #[default]
+    Md,
+    /// One page without scripts and without references to other files
+    Html,
+    /// JSON
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum ExportTools {
+    /// The first 20 lines of each output
+    #[default]
+    Short,
+    /// Everything
+    Full,
+    /// Only which tools were called
+    None,
 }
 
 /// Keep compressed copies of sessions, which agents delete after some time

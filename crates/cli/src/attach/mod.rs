@@ -31,6 +31,12 @@ pub(crate) fn run(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
     signals::run(attach(arguments))
 }
 
+/// Follows a session from its first update on.
+pub(crate) async fn follow_session(session_id: &str) -> anyhow::Result<ExitCode> {
+    let session = Some(session_id.to_owned());
+    attach(&args::Attach { session, since: 0, json: false, no_snapshot: false }).await
+}
+
 async fn attach(arguments: &args::Attach) -> anyhow::Result<ExitCode> {
     let mut signals = Interrupts::listen()?;
     let home = surroundings::data_folder()?;

@@ -128,7 +128,7 @@ mod tests {
     fn history_tools_need_history_flag() {
         for (history, expected) in [
             (false, &["overview", "find"][..]),
-            (true, &["overview", "find", "sessions_search", "session_read"]),
+            (true, &["overview", "find", "sessions_search", "session_read", "usage"]),
         ] {
             let (_keep, server) = server(history);
             assert_eq!(server.offered().map(McpTool::name).collect::<Vec<_>>(), expected);

@@ -5,11 +5,13 @@ use openagents_core::{
     CancellationToken, budget::Budget, text::prefix, update::Findings, workspace::Workspace,
 };
 use openagents_search::find;
+use openagents_share::secrets::hide_in_json;
 use openagents_tools::{
     builtin::{session_read, session_search},
     tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
 };
 use openagents_transcripts::history::History;
+use openagents_wire::{UsageBy, UsageQuery};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,6 +24,21 @@ pub(super) enum McpTool {
     Find,
     SessionsSearch,
     SessionRead,
+    Usage,
+}
+
+/// Arguments of `usage`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct UsageArguments {
+    /// The rows: `day`, `session`, `agent` or `model`.
+    #[serde(default)]
+    by: Option<String>,
+    /// The first day: `2026-06-01`, `today`, or `7d` for the last seven days.
+    #[serde(default)]
+    since: Option<String>,
+    /// The last day, like `since`.
+    #[serde(default)]
+    until: Option<String>,
 }
 
 /// Arguments of `find`.
@@ -36,7 +53,8 @@ struct FindArguments {
 struct OverviewArguments {}
 
 impl McpTool {
-    pub(super) const ALL: [Self; 4] = [Self::Overview, Self::Find, Self::SessionsSearch, Self::SessionRead];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Overview, Self::Find, Self::SessionsSearch, Self::SessionRead, Self::Usage];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -44,6 +62,7 @@ impl McpTool {
             Self::Find => "find",
             Self::SessionsSearch => "sessions_search",
             Self::SessionRead => "session_read",
+            Self::Usage => "usage",
         }
     }
 
@@ -51,7 +70,7 @@ impl McpTool {
     pub(super) fn reads_history(self) -> bool {
         match self {
             Self::Overview | Self::Find => false,
-            Self::SessionsSearch | Self::SessionRead => true,
+            Self::SessionsSearch | Self::SessionRead | Self::Usage => true,
         }
     }
 
@@ -61,6 +80,7 @@ impl McpTool {
             Self::Find => "Find code",
             Self::SessionsSearch => "Search past sessions",
             Self::SessionRead => "Read a past session",
+            Self::Usage => "Tokens and costs",
         }
     }
 
@@ -81,6 +101,10 @@ impl McpTool {
                 "Reads one past session of a coding agent in this workspace: prompts, answers, tool calls and the \
                  files they touched."
             }
+            Self::Usage => {
+                "Sums the tokens and costs of the requests that coding agents made in this workspace, by day, session, \
+                 agent or model."
+            }
         }
     }
 
@@ -90,6 +114,7 @@ impl McpTool {
             Self::Find => schemars::schema_for!(FindArguments),
             Self::SessionsSearch => session_search().schema(),
             Self::SessionRead => session_read().schema(),
+            Self::Usage => schemars::schema_for!(UsageArguments),
         };
         match schema.to_value() {
             Value::Object(mut members) => {
@@ -127,6 +152,7 @@ impl McpTool {
                 let history = history.unwrap_or_else(History::empty);
                 self.call_builtin(workspace, &history, arguments, cancel)
             }
+            Self::Usage => usage(workspace, &history.unwrap_or_else(History::empty), arguments, cancel),
         }
     }
 
@@ -142,7 +168,9 @@ impl McpTool {
             Self::SessionRead => session_read().call(&context, arguments),
             _ => session_search().call(&context, arguments),
         }?;
-        Ok(CallToolResult::structured(output.to_json()))
+        let mut output = output.to_json();
+        hide_in_json(&mut output);
+        Ok(CallToolResult::structured(output))
     }
 }
 
@@ -153,7 +181,7 @@ fn overview(
     cancel: &CancellationToken,
 ) -> Result<CallToolResult, ToolError> {
     let OverviewArguments {} = parse_arguments(arguments)?;
-    let budget = Budget::within(find::TIME, cancel);
+    let budget = budget_of(cancel);
     let overview = openagents_search::overview(workspace, history, &budget);
     budget.check_cancelled()?;
     let text = match overview.blocks.is_empty() {
@@ -174,7 +202,7 @@ fn find(
     if question.is_empty() {
         return Err(ToolError::InvalidParameters("question is empty".to_owned()));
     }
-    let budget = Budget::within(find::TIME, cancel);
+    let budget = budget_of(cancel);
     let found = find::find(&find::Sources { workspace, history }, question, &budget);
     budget.check_cancelled()?;
     findings(&found, question)
@@ -189,7 +217,7 @@ pub(super) fn instructions(workspace: &str, history: bool) -> String {
     if history {
         format!(
             "Describes {workspace} as a whole (`overview`); finds the places in its code and past agent sessions {question}; \
-             searches and reads these sessions (`sessions_search`, `session_read`). Read-only."
+             searches and reads these sessions (`sessions_search`, `session_read`), and sums their tokens and costs (`usage`). Read-only."
         )
     } else {
         format!(
@@ -203,10 +231,47 @@ pub(super) fn findings(findings: &Findings, question: &str) -> Result<CallToolRe
     structured(findings.message(question), findings)
 }
 
+/// Returns the tokens and costs of this workspace.
+fn usage(
+    workspace: &Workspace,
+    history: &History,
+    arguments: Value,
+    cancel: &CancellationToken,
+) -> Result<CallToolResult, ToolError> {
+    let UsageArguments { by, since, until } = parse_arguments(arguments)?;
+    let by = match by.as_deref().unwrap_or("day") {
+        "day" => UsageBy::Day,
+        "session" => UsageBy::Session,
+        "agent" => UsageBy::Agent,
+        "model" => UsageBy::Model,
+        other => {
+            let message = format!("by is {}; it is day, session, agent or model", shown(other));
+            return Err(ToolError::InvalidParameters(message));
+        }
+    };
+    let workspace = Some(workspace.root().to_owned());
+    let query = UsageQuery { by, since, until, workspace, ..UsageQuery::default() };
+    let failed = |error: anyhow::Error| ToolError::ExecutionFailed(format!("{error:#}"));
+    let report = crate::usage::report(history, &query, cancel).map_err(failed)?;
+    budget_of(cancel).check_cancelled()?;
+    structured(crate::usage::lines(&report, by).join("\n"), &report)
+}
+
+fn budget_of(cancel: &CancellationToken) -> Budget {
+    Budget::within(find::TIME, cancel)
+}
+
+/// Returns a result as text and as data, without secrets.
 fn structured(text: String, data: &impl serde::Serialize) -> Result<CallToolResult, ToolError> {
     let failed = |error: serde_json::Error| ToolError::ExecutionFailed(error.to_string());
+    let mut both = Value::Array(vec![text.into(), serde_json::to_value(data).map_err(failed)?]);
+    // Together: a secret that is recognized in one is hidden in the other.
+    hide_in_json(&mut both);
+    let Value::Array(both) = both else { return Ok(CallToolResult::success(vec![])) };
+    let mut both = both.into_iter();
+    let text = both.next().as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
-    result.structured_content = Some(serde_json::to_value(data).map_err(failed)?);
+    result.structured_content = both.next();
     Ok(result)
 }
 
@@ -249,6 +314,14 @@ mod tests {
         for (params, expected) in rows {
             assert_eq!(malformed_call(params.as_ref()), expected, "{params:?}");
         }
+    }
+
+    #[test]
+    fn results_have_no_secrets() {
+        let token = "ghp_9aJ2kLmN0pQrStUvWxYz1234567890AbCdEf";
+        let result = structured(format!("use {token}"), &json!({"a": [token]})).unwrap();
+        let text = serde_json::to_string(&result).unwrap();
+        assert!(!text.contains(token) && text.matches("[hidden: github-pat]").count() == 2, "{text}");
     }
 
     #[test]

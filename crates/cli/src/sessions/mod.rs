@@ -1,7 +1,9 @@
 //! `openagents sessions`: the past sessions of other agents.
 
+mod continuing;
 mod index;
 mod keep;
+mod share;
 mod stats;
 
 use crate::{
@@ -30,6 +32,11 @@ pub(crate) fn run(command: &Sessions) -> anyhow::Result<ExitCode> {
         }
         Sessions::Index(command) => index::run(command),
         Sessions::Keep(keep) => keep::run(keep),
+        Sessions::Continue(wanted) => continuing::run(wanted),
+        Sessions::Brief { id, reader, budget, json } => {
+            share::brief(id, reader.clone(), budget.map(usize::from), *json)
+        }
+        Sessions::Export(export) => share::export(export),
         Sessions::Stats { provider, tokens, json } => stats::run(*provider, *tokens, *json),
     }
 }

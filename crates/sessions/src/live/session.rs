@@ -305,6 +305,17 @@ impl Session {
         Ok(conversation_excerpt(&transcript.for_reader_elsewhere(&self.mode())))
     }
 
+    /// Passes all updates to `visit`, in order. Blocks.
+    pub fn each_update(&self, visit: &mut dyn FnMut(&Stored)) -> Result<(), StoreError> {
+        let mut since = 0;
+        loop {
+            let page = self.store.updates_after(&self.id, since, PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            since = last.seq;
+            page.iter().for_each(|stored| visit(stored));
+        }
+    }
+
     /// Returns the session as a conversation for a model; incomplete if cancelled. Blocks.
     ///
     /// Reads forwards from a fixed start, so that the model's prefix stays the same between turns.

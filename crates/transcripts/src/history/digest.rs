@@ -134,7 +134,7 @@ impl<T> Fact<T> {
 
 impl Facts {
     /// Adds the facts of an event except its prompt or title.
-    pub(crate) fn add(&mut self, event: &Event) {
+    pub fn add(&mut self, event: &Event) {
         let action = &event.action;
         match &event.kind {
             EventKind::Assistant if !event.sidechain => self.message(event),

@@ -1,0 +1,315 @@
+//! Reads from a log what a brief may say.
+
+use super::{
+    Line, Section,
+    files::LastChange,
+    sentences::{constraints, decisions},
+};
+use crate::secrets::SecretSearch;
+use openagents_core::{budget::Budget, text::one_line};
+use openagents_transcripts::history::{Event, EventKind, Facts, History, Outcome, Span, Transcript};
+use std::{
+    collections::{BTreeMap, HashMap},
+    io,
+    ops::ControlFlow,
+    path::Path,
+};
+
+/// Maximum numbers of lines.
+const LATER: usize = 8;
+const CONSTRAINTS: usize = 12;
+const DECISIONS: usize = 12;
+const FILES: usize = 30;
+const COMMANDS: usize = 10;
+const FAILED: usize = 8;
+const OPEN: usize = 10;
+/// Maximum bytes of a command's output that are looked at.
+const OUTPUT: usize = 4_000;
+
+/// What the agents' logs write before the user's reason for a denial.
+const REASONS: [&str; 2] = ["the user said:", "reason for the rejection:"];
+
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    prompts: Vec<(u64, String)>,
+    constraints: Vec<(u64, String)>,
+    decisions: Vec<(u64, String)>,
+    /// By path as logged, the line and the text of the last change.
+    files: BTreeMap<String, (u64, LastChange)>,
+    commands: Vec<Command>,
+    plan: Option<(u64, String)>,
+    last_answer: Option<(u64, String)>,
+    /// Calls without a result: what they were for, and what they change if they run.
+    open: HashMap<String, (Pending, Vec<FileChange>)>,
+    /// The last event is a prompt or a call: the turn did not end.
+    is_stopped: Option<u64>,
+    facts: Facts,
+    pub(super) secrets: SecretSearch,
+    /// Bytes of all texts.
+    pub(super) bytes: usize,
+}
+
+#[derive(Debug)]
+struct Command {
+    line: u64,
+    command: String,
+    exit_code: Option<i32>,
+    output: String,
+}
+
+/// The path as logged, the line, and what it writes.
+type FileChange = (String, (u64, LastChange));
+
+#[derive(Debug)]
+enum Pending {
+    /// Its place in the list of commands.
+    Command(usize),
+    Question,
+    Plan(String),
+    Other(String),
+}
+
+impl Gathered {
+    pub(super) fn read(history: &History, session: &Transcript, budget: &Budget) -> io::Result<Self> {
+        let mut gathered = Self::default();
+        let read = history.read_transcript(session, Span::default(), budget, &mut |event| {
+            let is_own = session.subagent || !event.sidechain;
+            if is_own && !event.copied && !event.undone {
+                gathered.add(event);
+            }
+            ControlFlow::Continue(())
+        })?;
+        match read.stopped {
+            true => Err(io::Error::new(io::ErrorKind::TimedOut, "the session was not read in time")),
+            false => Ok(gathered),
+        }
+    }
+
+    fn add(&mut self, event: Event) {
+        self.bytes += event.text.len();
+        self.secrets.look(&event.readable_text(), event.line);
+        self.facts.add(&event);
+        match &event.kind {
+            EventKind::Prompt => {
+                self.is_stopped = Some(event.line);
+                self.constraints.extend(constraints(&event.text).map(|text| (event.line, text.to_owned())));
+                self.prompts.push((event.line, event.text));
+            }
+            EventKind::Assistant => {
+                self.is_stopped = None;
+                self.decisions.extend(decisions(&event.text).map(|text| (event.line, text.to_owned())));
+                self.last_answer = Some((event.line, event.text));
+            }
+            EventKind::ToolCall { name } => {
+                self.is_stopped = Some(event.line);
+                let name = name.clone();
+                self.call(&name, event);
+            }
+            EventKind::ToolResult => self.result(event),
+            EventKind::Thinking
+            | EventKind::FileChange
+            | EventKind::CommandEnd
+            | EventKind::Compaction
+            | EventKind::Title(_) => {}
+        }
+    }
+
+    fn call(&mut self, name: &str, event: Event) {
+        let Event { line, files, action, .. } = event;
+        let input = action.input.as_ref();
+        let edited = files.iter().filter(|file| file.edited);
+        let changes: Vec<FileChange> =
+            edited.map(|file| (file.path.clone(), (line, LastChange::of(&file.path, input)))).collect();
+        let plan = input.and_then(|input| input.get("plan")).and_then(|plan| plan.as_str());
+        let pending = match (&action.command, name) {
+            (Some(command), _) => {
+                let (command, exit_code) = (command.clone(), None);
+                self.commands.push(Command { line, command, exit_code, output: String::new() });
+                Pending::Command(self.commands.len() - 1)
+            }
+            (None, "AskUserQuestion" | "request_user_input" | "question") => Pending::Question,
+            (None, "ExitPlanMode" | "exit_plan_mode") => Pending::Plan(plan.unwrap_or_default().to_owned()),
+            (None, _) => {
+                let file = files.first().map(|file| format!(" {}", file.path)).unwrap_or_default();
+                Pending::Other(format!("{name}{file}"))
+            }
+        };
+        match action.call {
+            Some(call) => drop(self.open.insert(call, (pending, changes))),
+            None => self.files.extend(changes),
+        }
+    }
+
+    fn result(&mut self, event: Event) {
+        let Event { line, text, action, .. } = event;
+        let (pending, changes) = action.call.as_ref().and_then(|call| self.open.remove(call)).unzip();
+        if action.outcome != Some(Outcome::NotRun) {
+            self.files.extend(changes.into_iter().flatten());
+        }
+        if action.outcome == Some(Outcome::NotRun)
+            && let Some(reason) = REASONS.iter().find_map(|words| Some(text.split_once(words)?.1.trim()))
+        {
+            let what = match &pending {
+                Some(Pending::Command(at)) => self.commands[*at].command.clone(),
+                Some(Pending::Other(call)) => call.clone(),
+                Some(Pending::Plan(_)) => "the plan".to_owned(),
+                Some(Pending::Question) | None => "a call".to_owned(),
+            };
+            self.constraints.push((line, format!("Denied {}: “{}”", one_line(&what), one_line(reason))));
+        }
+        match pending {
+            Some(Pending::Command(at)) => {
+                let command = &mut self.commands[at];
+                if let Some(Outcome::Exit(code)) = action.outcome {
+                    let start = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT));
+                    (command.line, command.exit_code, command.output) =
+                        (line, Some(code), text[start..].to_owned());
+                }
+            }
+            Some(Pending::Question) if action.outcome != Some(Outcome::NotRun) => {
+                self.decisions.push((line, text));
+            }
+            Some(Pending::Plan(plan)) if action.outcome != Some(Outcome::NotRun) => {
+                self.decisions.push((line, format!("Approved plan: {plan}")));
+                self.plan = Some((line, plan));
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the sections in the order in which they are shown.
+    pub(super) fn sections(&self, folder: Option<&Path>) -> Vec<Section> {
+        let section = |heading, rank, lines| Section { heading, rank, lines };
+        vec![
+            section("Task", 0, self.task()),
+            section("Later requests", 3, self.later_requests()),
+            section("Constraints", 1, quoted(&self.constraints, CONSTRAINTS)),
+            section("Decided or found", 4, quoted(&self.decisions, DECISIONS)),
+            section("Files", 2, self.changed_files(folder)),
+            section("Commands", 5, self.last_commands()),
+            section("Open", 1, self.open_ends()),
+            section("Last messages", 0, self.last_messages()),
+        ]
+    }
+
+    fn task(&self) -> Vec<Line> {
+        const ROOM: usize = 600;
+        let Some((line, first)) = self.prompts.first() else { return vec![] };
+        let is_short = first.chars().count() < 60 && first.to_lowercase().contains("plan");
+        match &self.plan {
+            Some((line, plan)) if is_short => vec![Line::new(*line, format!("{first}: {plan}"), ROOM)],
+            _ => vec![Line::new(*line, first.clone(), ROOM)],
+        }
+    }
+
+    /// The prompts between the first and the last one.
+    fn later_requests(&self) -> Vec<Line> {
+        let between = self.prompts.get(1..self.prompts.len().saturating_sub(1)).unwrap_or_default();
+        newest(between, LATER).map(|(line, text)| Line::new(*line, text.clone(), 200)).collect()
+    }
+
+    fn changed_files(&self, folder: Option<&Path>) -> Vec<Line> {
+        let mut files: Vec<_> = self.files.iter().collect();
+        files.sort_by_key(|(_, (line, _))| *line);
+        let described = newest(&files, FILES).map(|(path, (line, change))| {
+            let folder = folder.unwrap_or(Path::new(""));
+            let near = Path::new(path).strip_prefix(folder).unwrap_or(Path::new(path));
+            Line::new(*line, format!("{}: {}", near.display(), change.state(&folder.join(path))), 300)
+        });
+        described.collect()
+    }
+
+    /// The last run of each command, with the output of those that failed.
+    fn last_commands(&self) -> Vec<Line> {
+        let mut last: BTreeMap<&str, &Command> = BTreeMap::new();
+        for command in &self.commands {
+            last.insert(&command.command, command);
+        }
+        let mut last: Vec<&Command> = last.into_values().collect();
+        last.sort_by_key(|command| command.line);
+        let (failed, others): (Vec<&Command>, Vec<_>) =
+            last.into_iter().partition(|command| command.exit_code.is_some_and(|code| code != 0));
+        let mut lines: Vec<Line> = newest(&failed, FAILED)
+            .chain(newest(&others, COMMANDS))
+            .map(|command| command.described())
+            .collect();
+        lines.sort_by_key(|line| line.line);
+        lines
+    }
+
+    fn open_ends(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if let Some(fact) = &self.facts.tasks {
+            let open = fact.what.iter().filter(|task| !task.done);
+            lines.extend(open.map(|task| Line::new(fact.line, format!("To do: {}", task.text), 200)));
+        }
+        if let Some(failed) =
+            self.commands.last().filter(|command| command.exit_code.is_some_and(|code| code != 0))
+        {
+            lines.push(Line::new(
+                failed.line,
+                format!("The last command failed: {}", one_line(&failed.command)),
+                200,
+            ));
+        }
+        if let Some((line, answer)) = &self.last_answer {
+            let last = answer.trim().lines().last().unwrap_or_default();
+            if last.trim_end().ends_with(['?', '？']) {
+                lines.push(Line::new(*line, format!("Question to the user: {last}"), 200));
+            }
+        }
+        if let Some(line) = self.is_stopped {
+            lines.push(Line::new(line, "The turn was stopped here".to_owned(), 200));
+        }
+        lines.truncate(OPEN);
+        lines
+    }
+
+    fn last_messages(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        // The first prompt is the task.
+        if let [_, .., (line, prompt)] = self.prompts.as_slice() {
+            lines.push(Line::new(*line, format!("User: {prompt}"), 400));
+        }
+        lines.extend(
+            self.last_answer.as_ref().map(|(line, text)| Line::new(*line, format!("Agent: {text}"), 800)),
+        );
+        lines.sort_by_key(|line| line.line);
+        lines
+    }
+}
+
+impl Line {
+    fn new(line: u64, text: String, room: usize) -> Self {
+        Self { text, line, room, output: None }
+    }
+}
+
+impl Command {
+    fn described(&self) -> Line {
+        let command = one_line(&self.command);
+        let (outcome, is_failed) = match self.exit_code {
+            Some(0) => (" → succeeded".to_owned(), false),
+            Some(code) => (format!(" → exit code {code}"), true),
+            None => (String::new(), false),
+        };
+        let output = Some(self.output.trim().to_owned()).filter(|output| is_failed && !output.is_empty());
+        Line { output, ..Line::new(self.line, format!("`{command}`{outcome}"), 300) }
+    }
+}
+
+/// Returns the newest sentences, each once.
+fn quoted(all: &[(u64, String)], most: usize) -> Vec<Line> {
+    let mut newest: Vec<Line> = Vec::new();
+    for (line, text) in all.iter().rev() {
+        if newest.len() < most && !newest.iter().any(|other| other.text == *text) {
+            newest.push(Line::new(*line, text.clone(), 300));
+        }
+    }
+    newest.reverse();
+    newest
+}
+
+fn newest<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
+    all[all.len().saturating_sub(most)..].iter()
+}
