@@ -34,6 +34,21 @@ pub(crate) async fn pick_model(app: AppHandle, window: WebviewWindow) -> Option<
     Some(picked.to_string_lossy().into_owned())
 }
 
+/// Writes a file where the user wants it. Returns `false` if the dialog was cancelled.
+#[tauri::command]
+pub(crate) async fn save_file(
+    app: AppHandle,
+    window: WebviewWindow,
+    name: String,
+    text: String,
+) -> Result<bool, String> {
+    let dialog = app.dialog().file().set_title("Save").set_file_name(name).set_parent(&window);
+    let Some(picked) = dialog.blocking_save_file() else { return Ok(false) };
+    let path = picked.into_path().map_err(|error| error.to_string())?;
+    std::fs::write(&path, text).map_err(|error| format!("couldn't write {}: {error}", path.display()))?;
+    Ok(true)
+}
+
 #[tauri::command]
 pub(crate) async fn open_editor(app: AppHandle, link: String) -> Result<(), String> {
     if !editor::is_file_link(&link) {

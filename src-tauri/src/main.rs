@@ -39,6 +39,7 @@ fn main() -> anyhow::Result<()> {
             commands::bridge_address,
             commands::pick_folder,
             commands::pick_model,
+            commands::save_file,
             commands::open_editor,
             commands::reveal,
             commands::run_editor

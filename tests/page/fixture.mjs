@@ -51,7 +51,7 @@ export class Fixture {
     return this;
   }
 
-  /** Adds a session of Codex that changed a file. */
+  /** Adds a session of Codex that changed a file. Returns its log's path. */
   codexSession(id, hoursAgo, prompt, file) {
     return this.#codexSession(id, hoursAgo, prompt, file);
   }
@@ -245,6 +245,7 @@ export class Fixture {
     const day = stamp.slice(0, 10).split('-');
     const path = join(this.codex, 'sessions', ...day, `rollout-${stamp.slice(0, 19).replaceAll(':', '-')}-${id}.jsonl`);
     await write(path, `${meta}\n${`${turn}\n`.repeat(turns)}`, time);
+    return path;
   }
 
   async #claudeSession(id, hoursAgo, prompt, file) {

@@ -22,6 +22,7 @@ import { Models } from './models/models.svelte';
 import { Offline } from './offline/offline.svelte';
 import { Pairing } from './pairing/pairing.svelte';
 import { Privacy } from './privacy/privacy.svelte';
+import { Sharing } from './share/sharing.svelte';
 import { ownEntry, pastEntry, type Entry } from './session/entry';
 import type { Session } from './session/session.svelte';
 import { Sessions } from './session/sessions.svelte';
@@ -82,6 +83,7 @@ export class Page {
   readonly historySettings = new HistorySettings(this.link);
   readonly keep = new Keep(this.link);
   readonly usage = new Usage(this.link);
+  readonly sharing = new Sharing(this.link, this.backend);
   readonly labels = new Labels(this.link, {
     patchOwn: (id, change) => this.sessions.patch(id, change),
     patchPast: (provider, id, change) => this.history.patch(provider, id, change),
@@ -229,6 +231,13 @@ export class Page {
     // Images are for an agent that is chosen.
     const attached = mode === EXPLORER_MODE ? [] : this.draft.attachments.all;
     this.#begin(this.sessions.ask(root, text, mode, this.draft.options, attached), attached.length > 0);
+  }
+
+  /** Sends a brief of another session to an agent, in a new session. */
+  handOver(root: string, text: string, agent: string): void {
+    this.#clear();
+    this.history.close();
+    void this.sessions.ask(root, text, agent, {});
   }
 
   #begin(beginning: Promise<boolean>, isAttached = false): void {

@@ -7,6 +7,8 @@ export interface Backend {
   pickFolder?: () => Promise<string | null>;
   /** Like `pickFolder`, for the GGUF file of a model. */
   pickModel?: () => Promise<string | null>;
+  /** Writes a file where the user wants it; resolves with false if the dialog is dismissed. Absent in a browser. */
+  saveFile?: (name: string, text: string) => Promise<boolean>;
   /** Opens a link in the editor that handles its scheme. */
   openEditor(link: string): Promise<void>;
   /** Runs a command on a workspace file; see `Editor`. Absent in a browser. */

@@ -22,6 +22,8 @@ export class TauriBackend implements Backend {
   pickFolder = (): Promise<string | null> => invoke<string | null>('pick_folder');
   pickModel = (): Promise<string | null> => invoke<string | null>('pick_model');
 
+  saveFile = (name: string, text: string): Promise<boolean> => invoke<boolean>('save_file', { name, text });
+
   openEditor = (link: string): Promise<void> => invoke('open_editor', { link });
   runEditor = (command: string, root: string, path: string, line: number): Promise<void> =>
     invoke('run_editor', { command, root, path, line });

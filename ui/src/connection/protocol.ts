@@ -28,6 +28,7 @@ export const METHODS = {
   keep: '_openagents/keep',
   keepStatus: '_openagents/keep/status',
   usageReport: '_openagents/usage/report',
+  export: '_openagents/export',
 } as const;
 
 /** Each scope includes the ones before it. */
