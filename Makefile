@@ -59,7 +59,7 @@ test: install-tests ## Run every test
 	@printf '\nEvery test passed.\n'
 
 test-peers: install-tests ui ## Try a real llama-server as the model (builds it: seven minutes the first time)
-	@scripts/llama-server.sh
+	@scripts/llama-server.sh tests
 	cargo build --workspace --locked
 	cargo test --workspace --locked --test real llama_server
 
