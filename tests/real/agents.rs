@@ -19,8 +19,8 @@ use std::{
 
 /// An agent, with the facts that these tests need.
 #[derive(Debug, Clone, Copy)]
-struct Agent {
-    mode: &'static str,
+pub(crate) struct Agent {
+    pub(crate) mode: &'static str,
     programs: &'static [&'static str],
     /// Whether it runs commands in a read-only sandbox without asking, and asks before leaving the sandbox.
     has_sandbox: bool,
@@ -34,7 +34,7 @@ struct Agent {
     command: &'static str,
 }
 
-const CLAUDE_CODE: Agent = Agent {
+pub(crate) const CLAUDE_CODE: Agent = Agent {
     mode: "claude-code",
     programs: &["claude", "claude-agent-acp"],
     has_sandbox: false,
@@ -44,7 +44,7 @@ const CLAUDE_CODE: Agent = Agent {
     command: "debug",
 };
 
-const CODEX: Agent = Agent {
+pub(crate) const CODEX: Agent = Agent {
     mode: "codex",
     programs: &["codex", "codex-acp"],
     has_sandbox: true,
@@ -99,7 +99,7 @@ const PROMPT: &str = "Please do it";
 
 /// The effect of a command that no agent may run without asking.
 #[derive(Debug, Clone, Copy)]
-enum Canary {
+pub(crate) enum Canary {
     /// Writes into the workspace.
     Inside,
     Outside,
@@ -110,11 +110,11 @@ enum Canary {
 const CANARIES: [Canary; 3] = [Canary::Inside, Canary::Outside, Canary::Socket];
 
 /// A session with an agent, and the places where a canary would show up.
-struct Scene {
-    agent: Agent,
-    peers: Peers,
-    client: Client,
-    session: Value,
+pub(crate) struct Scene {
+    pub(crate) agent: Agent,
+    pub(crate) peers: Peers,
+    pub(crate) client: Client,
+    pub(crate) session: Value,
     connections: Arc<AtomicUsize>,
     /// The updates of sub-agents that came during turns, by kind.
     of_subagents: Vec<String>,
@@ -132,7 +132,7 @@ impl Scene {
         Self::with_programs(agent, &["node"], true).await
     }
 
-    async fn with_programs(agent: Agent, programs: &[&str], install: bool) -> Result<Self> {
+    pub(crate) async fn with_programs(agent: Agent, programs: &[&str], install: bool) -> Result<Self> {
         let env = TestEnv::new("project", &[("README.md", "# Sample\n\nA small folder.\n")])?;
         fs::create_dir(env.folder("outside"))?;
         let (port, connections) = listen()?;
@@ -158,13 +158,25 @@ impl Scene {
     /// Sends a prompt, answers every approval with the option of this id or kind, and returns the number
     /// of approvals and the last text.
     async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
-        let text = format!("{PROMPT} [[script:{script}]]");
+        self.say(&format!("{PROMPT} [[script:{script}]]"), answer, seen).await
+    }
+
+    /// Like [`Scene::turn`], with the whole prompt.
+    pub(crate) async fn say(
+        &mut self,
+        text: &str,
+        answer: &str,
+        seen: Option<Canary>,
+    ) -> Result<(usize, String)> {
         let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": text}]});
         let prompt = self.client.send("session/prompt", params).await?;
         let (mut asked, mut reply) = (0, String::new());
         loop {
-            let frame =
-                self.client.next().await.with_context(|| format!("{} at {script}", self.agent.mode))?;
+            let frame = self.client.next().await.with_context(|| format!("{} at {text}", self.agent.mode))?;
+            // A session that was attached before also reports.
+            if frame["params"]["sessionId"].is_string() && frame["params"]["sessionId"] != self.session {
+                continue;
+            }
             let update = &frame["params"]["update"];
             if frame["params"]["_meta"]["openagents"]["childSessionId"].is_string() {
                 self.of_subagents.extend(update["sessionUpdate"].as_str().map(str::to_owned));
@@ -202,7 +214,7 @@ impl Scene {
     }
 
     /// Stops the agent: the next prompt restarts it in the same session.
-    async fn close(&mut self) -> Result<()> {
+    pub(crate) async fn close(&mut self) -> Result<()> {
         self.client.request("session/close", json!({"sessionId": self.session})).await?;
         self.client
             .request("_openagents/attach", json!({"sessionId": self.session, "since": 0}))
@@ -225,7 +237,7 @@ fn first_choices(approval: &Value) -> Value {
 }
 
 /// Waits until the agent is found. On a busy machine, `--version` may take longer than the check allows.
-async fn found(client: &mut Client, agent: Agent) -> Result<()> {
+pub(crate) async fn found(client: &mut Client, agent: Agent) -> Result<()> {
     for _ in 0..5 {
         let card = loop {
             let agents = client.request("_openagents/agents/list", json!({})).await?;
@@ -266,7 +278,7 @@ async fn installed(client: &mut Client, agent: Agent) -> Result<()> {
     }
 }
 
-async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
+pub(crate) async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
     let session =
         client.request("session/new", json!({"cwd": folder, "mcpServers": []})).await?["sessionId"].clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": agent.mode})).await?;
@@ -330,6 +342,16 @@ fn canaries(env: &TestEnv, port: u16) -> Value {
             {"when_tool_result": true, "text": "The helper has answered."},
         ]}));
     }
+    library.insert("HalfDone".to_owned(), json!({"turns": [
+        {"tool_calls": [{"intent": "run", "command": "cat missing.txt", "arguments": {"description": "Look",
+            "directory": env.workspace, "dir_path": env.workspace, "timeout": 20_000, "is_background": false}}]},
+        {"tool_calls": [{"intent": "write_file", "path": "cart.py", "content": "total = cents / 100\n"}]},
+        {"text": "It turns out that the sum rounds twice. Shall I add a test?"}]}));
+    let finish = json!({"intent": "run", "command": "echo done > finished.txt",
+        "arguments": {"description": "Finish", "directory": env.workspace, "dir_path": env.workspace, "timeout": 20_000,
+            "is_background": false, "sandbox_permissions": "require_escalated", "justification": "May I finish?"}});
+    let turns_of_finish = json!([{"tool_calls": [finish]}, {"text": "I decided to keep cents."}]);
+    library.insert("Finish".to_owned(), json!({"turns": turns_of_finish}));
     let slow = json!({"intent": "run", "command": "touch started.txt; tail -f /dev/null",
         "arguments": {"description": "Wait", "directory": env.workspace, "dir_path": env.workspace, "timeout": 90_000,
             "is_background": false, "sandbox_permissions": "require_escalated", "justification": "May I wait?"}});

@@ -4,6 +4,8 @@
 mod agents;
 #[cfg(target_os = "linux")]
 mod codex_claude;
+#[cfg(target_os = "linux")]
+mod hand_over;
 mod llama_server;
 #[cfg(target_os = "linux")]
 mod mcp;

@@ -16,15 +16,24 @@ use std::{
 };
 
 /// Maximum numbers of lines.
-const LATER: usize = 8;
-const CONSTRAINTS: usize = 12;
-const DECISIONS: usize = 12;
-const FILES: usize = 30;
+const MOST_LATER: usize = 8;
+const MOST_CONSTRAINTS: usize = 12;
+const MOST_DECISIONS: usize = 12;
+const MOST_FILES: usize = 30;
 const COMMANDS: usize = 10;
 const FAILED: usize = 8;
 const OPEN: usize = 10;
 /// Maximum bytes of a command's output that are looked at.
 const OUTPUT: usize = 4_000;
+
+/// How every brief begins.
+pub(super) const BEGINNING: &str = "You take over work that ";
+
+/// Headings of the sections that a later brief repeats.
+const TASK: &str = "Task";
+const CONSTRAINTS: &str = "Constraints";
+const DECISIONS: &str = "Decided or found";
+const FILES: &str = "Files";
 
 /// What the agents' logs write before the user's reason for a denial.
 const REASONS: [&str; 2] = ["the user said:", "reason for the rejection:"];
@@ -92,8 +101,7 @@ impl Gathered {
         match &event.kind {
             EventKind::Prompt => {
                 self.is_stopped = Some(event.line);
-                self.constraints.extend(constraints(&event.text).map(|text| (event.line, text.to_owned())));
-                self.prompts.push((event.line, event.text));
+                self.prompt(event.line, event.text);
             }
             EventKind::Assistant => {
                 self.is_stopped = None;
@@ -111,6 +119,28 @@ impl Gathered {
             | EventKind::CommandEnd
             | EventKind::Compaction
             | EventKind::Title(_) => {}
+        }
+    }
+
+    fn prompt(&mut self, line: u64, text: String) {
+        let Some(earlier) = text.strip_prefix(BEGINNING) else {
+            self.constraints.extend(constraints(&text).map(|text| (line, text.to_owned())));
+            self.prompts.push((line, text));
+            return;
+        };
+        // A brief of an earlier session: what it says still holds.
+        for (heading, quoted) in lines_of(earlier) {
+            let quoted = quoted.to_owned();
+            match heading {
+                TASK => self.prompts.push((line, quoted)),
+                CONSTRAINTS => self.constraints.push((line, quoted)),
+                DECISIONS => self.decisions.push((line, quoted)),
+                FILES => {
+                    let path = quoted.rsplit_once(": ").map_or(quoted.as_str(), |(path, _)| path).to_owned();
+                    self.files.insert(path, (line, LastChange::default()));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -181,11 +211,11 @@ impl Gathered {
     pub(super) fn sections(&self, folder: Option<&Path>) -> Vec<Section> {
         let section = |heading, rank, lines| Section { heading, rank, lines };
         vec![
-            section("Task", 0, self.task()),
+            section(TASK, 0, self.task()),
             section("Later requests", 3, self.later_requests()),
-            section("Constraints", 1, quoted(&self.constraints, CONSTRAINTS)),
-            section("Decided or found", 4, quoted(&self.decisions, DECISIONS)),
-            section("Files", 2, self.changed_files(folder)),
+            section(CONSTRAINTS, 1, quoted(&self.constraints, MOST_CONSTRAINTS)),
+            section(DECISIONS, 4, quoted(&self.decisions, MOST_DECISIONS)),
+            section(FILES, 2, self.changed_files(folder)),
             section("Commands", 5, self.last_commands()),
             section("Open", 1, self.open_ends()),
             section("Last messages", 0, self.last_messages()),
@@ -205,13 +235,13 @@ impl Gathered {
     /// The prompts between the first and the last one.
     fn later_requests(&self) -> Vec<Line> {
         let between = self.prompts.get(1..self.prompts.len().saturating_sub(1)).unwrap_or_default();
-        newest(between, LATER).map(|(line, text)| Line::new(*line, text.clone(), 200)).collect()
+        newest(between, MOST_LATER).map(|(line, text)| Line::new(*line, text.clone(), 200)).collect()
     }
 
     fn changed_files(&self, folder: Option<&Path>) -> Vec<Line> {
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(_, (line, _))| *line);
-        let described = newest(&files, FILES).map(|(path, (line, change))| {
+        let described = newest(&files, MOST_FILES).map(|(path, (line, change))| {
             let folder = folder.unwrap_or(Path::new(""));
             let near = Path::new(path).strip_prefix(folder).unwrap_or(Path::new(path));
             Line::new(*line, format!("{}: {}", near.display(), change.state(&folder.join(path))), 300)
@@ -296,6 +326,18 @@ impl Command {
         let output = Some(self.output.trim().to_owned()).filter(|output| is_failed && !output.is_empty());
         Line { output, ..Line::new(self.line, format!("`{command}`{outcome}"), 300) }
     }
+}
+
+/// Returns the lines of a brief with their headings, without the lines of the log that they quote.
+fn lines_of(brief: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut heading = "";
+    brief.lines().filter_map(move |line| {
+        if let Some(begun) = line.strip_prefix("## ") {
+            heading = begun;
+        }
+        let quoted = line.strip_prefix("- ")?;
+        Some((heading, quoted.rsplit_once(" [").map_or(quoted, |(text, _)| text)))
+    })
 }
 
 /// Returns the newest sentences, each once.

@@ -146,6 +146,16 @@ fn size_depends_on_session_and_reader() {
 }
 
 #[test]
+fn brief_of_a_continued_session_repeats_the_earlier_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("cart.py"), "total = cents / 100\n").unwrap();
+    let first = brief(folder.path(), &half_done_task(), &BriefOptions::default());
+    let lines = [prompt(&first.text), answer("I fixed it, because the sum was wrong.")];
+    let second = brief(folder.path(), &lines, &BriefOptions::default());
+    insta::assert_snapshot!(second.text);
+}
+
+#[test]
 fn stopped_turn_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let lines = [prompt("Do it"), call("1", "Bash", json!({"command": "make"}))];
