@@ -58,6 +58,7 @@ pub fn usage_report(
         zone: zone.clone(),
         agent: query.provider.as_ref().map(agent).transpose()?,
         workspace: query.workspace.clone(),
+        session: query.session.clone(),
     };
     let Report { total, rows, mut notes } = store.report(&asked)?;
     let without =

@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: &Usage) -> anyhow::Result<ExitCode> {
         time_zone: None,
         provider: arguments.provider.map(|provider| provider.as_str().to_owned()),
         workspace: arguments.workspace.as_ref().map(std::path::absolute).transpose()?,
+        session: None,
     };
     let history = surroundings::history();
     let progress = read(&store, &history)?;

@@ -37,6 +37,9 @@ pub struct UsageQuery {
     /// Only requests made in this folder, below it, or in another worktree of its repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<PathBuf>,
+    /// Only this session of an agent, with its sub-agents.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// A sum of requests.

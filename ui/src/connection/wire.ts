@@ -2193,6 +2193,8 @@ export type UsageQuery = {
   provider: string | null;
   /** Only requests made in this folder, below it, or in another worktree of its repository. */
   workspace: string | null;
+  /** Only this session of an agent, with its sub-agents. */
+  session: string | null;
 };
 
 /** The progress of reading the logs. */

@@ -1,7 +1,7 @@
 import { Attempt } from '../connection/errors.svelte';
 import type { Link } from '../connection/link.svelte';
 import { METHODS } from '../connection/protocol';
-import type { UsageBy, UsageReport } from '../connection/wire';
+import type { UsageBy, UsageReport, UsageSum } from '../connection/wire';
 
 /** The first day of a report; null for everything. */
 export const RANGES = [
@@ -37,6 +37,13 @@ export class Usage {
 
   constructor(link: Link) {
     this.#link = link;
+  }
+
+  /** The tokens and costs of one session, with its sub-agents; null if its log has none. */
+  async ofSession(provider: string, session: string): Promise<UsageSum | null> {
+    const query = { by: 'agent', provider, session };
+    const { totals } = await this.#link.request<UsageReport>(METHODS.usageReport, query);
+    return totals.tokens === 0 ? null : totals;
   }
 
   /** Reads the sums again, until all logs are read. */

@@ -11,8 +11,8 @@ use openagents_core::{
 use openagents_sessions::store::TranscriptLabel;
 use openagents_transcripts::{
     history::{
-        Event, EventKind, History, Part, PatternKind, Provider, Query, SearchQuery, SearchText, SessionKey,
-        Span, Transcript,
+        Event, EventKind, History, OpenProcess, Part, PatternKind, Provider, Query, SearchQuery, SearchText,
+        SessionKey, Span, Transcript,
     },
     history_index::{IndexProgress, IndexedMatches},
     replay::Replay,
@@ -213,9 +213,8 @@ pub(super) fn find(history: &History, session: &SessionName, budget: &Budget) ->
 /// Returns a session of an agent that ran in a folder, to continue it there; `None` if the history has none. Blocks.
 pub(super) fn find_own(
     history: &History,
-    agent: &str,
-    cwd: &Path,
-    id: &str,
+    rows: &Row,
+    (agent, cwd, id): (&str, &Path, &str),
 ) -> Result<Option<Transcript>, Fault> {
     let Some(provider) = Provider::parse(agent) else { return Ok(None) };
     let row = history.find(id, Some(provider), &within(LIST_TIME));
@@ -232,7 +231,22 @@ pub(super) fn find_own(
             "Gemini CLI continues a session only in a terminal: run `{command}` there."
         )));
     }
+    // A session that is hosted here is open here.
+    let is_hosted = rows.hosted.contains_key(&(provider, row.id.clone()));
+    if let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
+        return Err(Fault::invalid_request(open_elsewhere(provider.display_name(), open)));
+    }
     Ok(Some(row))
+}
+
+/// With two writers, the turns of a session become branches of it.
+fn open_elsewhere(agent: &str, OpenProcess { pid, since }: OpenProcess) -> String {
+    let since = since.and_then(|since| jiff::Timestamp::from_millisecond(since).ok()).map(|since| {
+        let since = since.to_zoned(jiff::tz::TimeZone::system());
+        format!(" since {}", since.strftime("%-d %b, %H:%M"))
+    });
+    let since = since.unwrap_or_default();
+    format!("This session is open in {agent}{since} (process {pid}). Exit it there, then continue it here.")
 }
 
 pub(super) fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {

@@ -105,7 +105,8 @@ impl Methods {
         let history = self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let cwd = self.services.sessions.admit(&cwd).await?;
         let wanted = (agent.clone(), cwd.clone(), id.clone());
-        let find = move || history::find_own(&history, &wanted.0, &wanted.1, &wanted.2);
+        let rows = self.services.past_sessions.rows_for(&self.lease.pass.who);
+        let find = move || history::find_own(&history, &rows, (&wanted.0, &wanted.1, &wanted.2));
         let found = run_blocking(find).await.ok_or_else(stopped)??;
         if let Some(gone) = found.as_ref().filter(|row| row.gone.is_some()) {
             self.restore_for_agent(gone).await?;

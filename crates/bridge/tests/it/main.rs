@@ -29,6 +29,7 @@ mod own_sessions;
 mod prompts;
 mod queue;
 mod remote;
+mod share;
 mod support;
 mod traces;
 mod trust;

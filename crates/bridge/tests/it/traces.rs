@@ -187,25 +187,28 @@ async fn search(desk: &mut Client, word: &str) -> usize {
     found["sessions"].as_array().unwrap().len()
 }
 
-async fn all_indexed(desk: &mut Client) {
-    loop {
-        let settings = desk.request("_openagents/history/settings", json!({})).await;
-        let progress = &settings["progress"];
-        if progress["total"].as_u64() > Some(0) && progress["done"] == progress["total"] {
-            return;
+/// Asks until the answer is as wanted, for a minute at most.
+async fn asked_until(desk: &mut Client, method: &str, params: Value, is_wanted: impl Fn(&Value) -> bool) {
+    let asking = async {
+        while !is_wanted(&desk.request(method, params.clone()).await) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(60), asking).await.unwrap();
+}
+
+async fn all_indexed(desk: &mut Client) {
+    asked_until(desk, "_openagents/history/settings", json!({}), |settings| {
+        let progress = &settings["progress"];
+        progress["total"].as_u64() > Some(0) && progress["done"] == progress["total"]
+    })
+    .await;
 }
 
 /// Fills `usage.db` with the names of sessions and folders.
 async fn count_tokens(desk: &mut Client) {
-    loop {
-        let report = desk.request("_openagents/usage/report", json!({"by": "session"})).await;
-        if report["reading"].is_null() {
-            return;
-        }
-    }
+    let by_session = json!({"by": "session"});
+    asked_until(desk, "_openagents/usage/report", by_session, |report| report["reading"].is_null()).await;
 }
 
 async fn exclude(desk: &mut Client, what: Value) {
@@ -215,13 +218,10 @@ async fn exclude(desk: &mut Client, what: Value) {
 /// Keeps all sessions.
 async fn keep_all(desk: &mut Client) {
     desk.request("_openagents/keep/configure", json!({"on": true})).await;
-    loop {
-        let kept = desk.request("_openagents/keep/status", json!({})).await;
-        if kept["waiting"] == 0 && kept["sessions"].as_u64() > Some(0) && kept["sessions"] == kept["found"] {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    asked_until(desk, "_openagents/keep/status", json!({}), |kept| {
+        kept["waiting"] == 0 && kept["sessions"].as_u64() > Some(0) && kept["sessions"] == kept["found"]
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

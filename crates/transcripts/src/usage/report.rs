@@ -35,11 +35,21 @@ pub struct ReportQuery {
     pub agent: Option<Provider>,
     /// Only requests made in this folder, below it, or in another worktree of its repository.
     pub workspace: Option<PathBuf>,
+    /// Only this session, with its sub-agents.
+    pub session: Option<String>,
 }
 
 impl Default for ReportQuery {
     fn default() -> Self {
-        Self { by: By::Day, since: None, until: None, zone: TimeZone::UTC, agent: None, workspace: None }
+        Self {
+            by: By::Day,
+            since: None,
+            until: None,
+            zone: TimeZone::UTC,
+            agent: None,
+            workspace: None,
+            session: None,
+        }
     }
 }
 
@@ -143,6 +153,9 @@ impl UsageStore {
                     names.text(slot.workspace).is_some_and(|folder| scope.holds(Path::new(folder)))
                 })
             {
+                continue;
+            }
+            if query.session.as_ref().is_some_and(|id| names.root(&slot.agent, slot.session) != *id) {
                 continue;
             }
             let Some(agent) = Provider::parse(&slot.agent) else { continue };
