@@ -32,7 +32,8 @@ test('the question is asked once, and a deleted session is read from its copy un
   const [tab, other] = [await open(), await open()];
   const { page } = tab;
   const card = page.getByRole('region', { name: 'Keep your sessions?' });
-  await card.getByText(/for the \d+ sessions found/).waitFor();
+  // The thread that counts them waits while the computer is busy.
+  await card.getByText(/for the \d+ sessions found/).waitFor({ timeout: 60_000 });
   await tab.shootAll('keep-card');
   await card.getByRole('button', { name: 'Keep copies' }).click();
   await card.waitFor({ state: 'detached' });
