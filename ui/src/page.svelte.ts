@@ -237,7 +237,10 @@ export class Page {
   handOver(root: string, text: string, agent: string): void {
     this.#clear();
     this.history.close();
-    void this.sessions.ask(root, text, agent, {});
+    void this.sessions.ask(root, text, agent, {}).then((begun) => {
+      // The brief is not lost: it is the draft of the next session.
+      if (!begun) this.draft.text = text;
+    });
   }
 
   #begin(beginning: Promise<boolean>, isAttached = false): void {

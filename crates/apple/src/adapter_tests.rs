@@ -13,7 +13,7 @@ use openagents_core::{
 use openagents_orchestration::agent::{AgentLoop, PromptRequest};
 use openagents_tools::{
     builtin,
-    tool::{Limits, Registry, Toolbox},
+    tool::{Limits, Registry, Toolbox, unchanged},
 };
 use openagents_transcripts::history::History;
 use std::path::Path;
@@ -73,6 +73,7 @@ fn call(tool: &dyn Tool, root: &Path, arguments: Value) -> Result<Value, ToolErr
         limits: &Limits::default(),
         cancel: &CancellationToken::new(),
         progress: &(),
+        rewrite: unchanged,
     };
     tool.call(&context, arguments).map(|output| output.to_json())
 }

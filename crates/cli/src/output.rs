@@ -42,6 +42,16 @@ pub(crate) fn piece(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
+/// Prints a file's text: unchanged, unless a terminal shows it.
+pub(crate) fn whole(text: &str) -> std::io::Result<()> {
+    if std::io::stdout().is_terminal() {
+        return piece(text);
+    }
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
     let mut out = std::io::stdout().lock();

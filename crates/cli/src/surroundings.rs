@@ -16,7 +16,7 @@ use openagents_llama::{Local, LocalConfig, client::Helper};
 use openagents_tools::{
     builtin,
     reading::{Readable, Reader, ReadingRules},
-    tool::{Limits, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, ToolContext, ToolError, ToolOutput, unchanged},
 };
 use openagents_transcripts::{
     cache::TranscriptCache,
@@ -137,6 +137,7 @@ pub(crate) fn call_tool(
         limits: &Limits::default(),
         cancel: &CancellationToken::new(),
         progress: &(),
+        rewrite: unchanged,
     };
     registry.call(name, &context, arguments)
 }

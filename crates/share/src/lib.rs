@@ -6,12 +6,14 @@
 //!
 //! | layer | module | contents |
 //! |--:|---|---|
+//! | 0 | `controls` | characters that control a terminal or reorder text |
 //! | 0 | `markdown` | Markdown as safe HTML |
 //! | 0 | `secrets` | keys, tokens and passwords in text |
 //! | 1 | `brief` | what another agent needs to know to continue a session |
 //! | 1 | `export` | a session as a file |
 
 pub mod brief;
+mod controls;
 pub mod export;
 pub mod markdown;
 pub mod secrets;

@@ -5,7 +5,7 @@
 use openagents_core::{CancellationToken, budget::Progress, workspace::Workspace};
 use openagents_tools::{
     builtin,
-    tool::{Limits, ToolContext, ToolError, ToolOutput},
+    tool::{Limits, ToolContext, ToolError, ToolOutput, unchanged},
 };
 use openagents_transcripts::history::{History, HistoryRoots, MemoryListingCache, Provider};
 use serde_json::{Value, json};
@@ -117,6 +117,7 @@ impl Bench {
             limits: &self.limits,
             cancel: &self.cancel,
             progress: &self.progress,
+            rewrite: unchanged,
         }
     }
 

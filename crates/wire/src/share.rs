@@ -69,7 +69,7 @@ pub struct PreparedExport {
     pub bytes: usize,
     /// All secrets that were found, hidden or not.
     pub secrets: Vec<SessionSecret>,
-    /// Messages and calls at the beginning that are left out, because the file would be too long.
+    /// Messages and calls at the beginning, at least so many, that are left out because the file would be too long.
     pub omitted: usize,
 }
 

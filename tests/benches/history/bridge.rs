@@ -1,7 +1,8 @@
 //! Measures how long a client of a running bridge waits.
 
 use crate::{
-    corpus::{Corpus, LONG},
+    corpus::{self, Corpus},
+    keep,
     text::Dice,
 };
 use anyhow::{Context, Result, ensure};
@@ -83,7 +84,7 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
     tokio::time::sleep(IDLE).await;
     let used = cpu(server.child.id())? - before;
     table.add("idle: processor", "%", vec![used / IDLE.as_secs_f64() * 100.0], Some(Goal::Most(1.0)));
-    Ok(())
+    keep::measure(&mut client, server.child.id(), made, table).await
 }
 
 async fn search(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<()> {
@@ -122,7 +123,7 @@ async fn search(client: &mut Client, made: &Corpus, table: &mut Table) -> Result
 }
 
 async fn open(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<()> {
-    let id = format!("01990000-0000-4000-8000-{LONG:012x}");
+    let id = corpus::long_id();
     let named = json!({"provider": "claude-code", "id": id});
     let mut ends = Vec::new();
     let mut end = Value::Null;
@@ -178,7 +179,7 @@ async fn wait(client: &mut Client, wanted: impl Fn(&Value) -> bool) -> Result<()
     }
 }
 
-async fn timed(client: &mut Client, method: &str, params: Value) -> Result<(Value, f64)> {
+pub(crate) async fn timed(client: &mut Client, method: &str, params: Value) -> Result<(Value, f64)> {
     let begun = Instant::now();
     let result = client.request(method, params).await?;
     Ok((result, begun.elapsed().as_secs_f64() * 1000.0))
@@ -203,7 +204,7 @@ pub(crate) fn program(made: &Corpus, home: &Path, arguments: &[&str]) -> Command
 }
 
 /// Returns the largest resident set since the start, in megabytes.
-fn peak_memory(pid: u32) -> Result<f64> {
+pub(crate) fn peak_memory(pid: u32) -> Result<f64> {
     let status =
         std::fs::read_to_string(format!("/proc/{pid}/status")).context("peak memory needs Linux's /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
@@ -212,7 +213,7 @@ fn peak_memory(pid: u32) -> Result<f64> {
 }
 
 /// Returns the CPU time since the start, in seconds.
-fn cpu(pid: u32) -> Result<f64> {
+pub(crate) fn cpu(pid: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // After the name in parentheses, user and system time are the 12th and 13th fields, in hundredths of a second.
     let (_, fields) = stat.rsplit_once(')').context("no name in stat")?;

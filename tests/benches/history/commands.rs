@@ -1,6 +1,10 @@
 //! Commands without a running bridge, and their peers.
 
-use crate::{bridge::program, corpus::Corpus, text::Dice};
+use crate::{
+    bridge::program,
+    corpus::{self, Corpus},
+    text::Dice,
+};
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::table::{Goal, Table};
 use serde_json::Value;
@@ -30,7 +34,23 @@ pub(crate) fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Result<(
         }
         table.add("rg -il of a word", "ms", peers, None);
     }
+    share(made, home, table)?;
     usage(made, home, table)
+}
+
+/// Writes the long transcript for other readers.
+fn share(made: &Corpus, home: &Path, table: &mut Table) -> Result<()> {
+    let id = corpus::long_id();
+    for (name, arguments) in [
+        ("command: export of the long transcript, Markdown", vec!["sessions", "export", &id]),
+        ("command: export, HTML", vec!["sessions", "export", &id, "--format", "html", "--tools", "full"]),
+        ("command: brief of it", vec!["sessions", "brief", &id]),
+    ] {
+        let (written, time) = run(program(made, home, &arguments))?;
+        ensure!(!written.is_empty(), "{name}: nothing was written");
+        table.add(name, "ms", vec![time], None);
+    }
+    Ok(())
 }
 
 /// Reads every Claude Code transcript once, for its tokens: our program and ccusage in turn.

@@ -47,9 +47,14 @@ const TURN: [Agent; 10] = [
     Agent::OpenCode,
 ];
 /// The number of the long transcript.
-pub(crate) const LONG: usize = 999_999_999;
+const LONG: usize = 999_999_999;
 /// The time of the newest session: 2026-11-01.
 const NEWEST: i64 = 1_793_491_200_000;
+
+/// Returns the id of the long transcript.
+pub(crate) fn long_id() -> String {
+    format!("01990000-0000-4000-8000-{LONG:012x}")
+}
 
 /// Generates everything in `folder`, unless it already exists.
 pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {

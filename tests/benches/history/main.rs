@@ -9,6 +9,7 @@ mod agents;
 mod bridge;
 mod commands;
 mod corpus;
+mod keep;
 mod log;
 mod opencode;
 mod text;

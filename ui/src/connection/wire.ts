@@ -1492,7 +1492,7 @@ export type PreparedExport = {
   bytes: number;
   /** All secrets that were found, hidden or not. */
   secrets: Array<SessionSecret>;
-  /** Messages and calls at the beginning that are left out, because the file would be too long. */
+  /** Messages and calls at the beginning, at least so many, that are left out because the file would be too long. */
   omitted: number;
 };
 

@@ -53,7 +53,8 @@ export class Sharing {
     anchor.href = url;
     anchor.download = prepared.name;
     anchor.click();
-    URL.revokeObjectURL(url);
+    // Safari reads it later.
+    setTimeout(() => URL.revokeObjectURL(url), 60_000);
     return true;
   }
 

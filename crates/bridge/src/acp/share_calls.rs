@@ -50,8 +50,8 @@ struct PreparedFile {
 impl PreparedFiles {
     fn add(&self, text: String) -> String {
         let id = openagents_core::update::new_id();
+        self.drop_old();
         let mut files = self.0.lock();
-        files.retain(|file| file.since.elapsed() < KEPT.0);
         while files.len() >= KEPT.1 {
             files.pop_front();
         }
@@ -59,9 +59,13 @@ impl PreparedFiles {
         id
     }
 
+    fn drop_old(&self) {
+        self.0.lock().retain(|file| file.since.elapsed() < KEPT.0);
+    }
+
     fn get(&self, id: &str) -> Option<Arc<str>> {
-        let mut files = self.0.lock();
-        files.retain(|file| file.since.elapsed() < KEPT.0);
+        self.drop_old();
+        let files = self.0.lock();
         files.iter().find(|file| file.id == id).map(|file| file.text.clone())
     }
 }
@@ -88,17 +92,23 @@ impl Methods {
                 })
             }
         };
+        let later = files.clone();
         Ok(Answer::Later(Box::pin(async move {
             let write = move || {
                 let document = read()?;
-                let name = file_name(document.head.title.as_deref(), wanted.format);
                 let names = OwnNames::of_this_computer(document.head.folder.as_deref());
                 let zone = jiff::tz::TimeZone::system();
-                let Exported { text, secrets, omitted } = document.export(&options(&wanted), &names, &zone);
+                let Exported { text, title, secrets, omitted } =
+                    document.export(&options(&wanted), &names, &zone);
+                let name = file_name(title.as_deref(), wanted.format);
                 let (bytes, secrets) = (text.len(), shown_secrets(&secrets));
                 Ok(PreparedExport { export: files.add(text), name, bytes, secrets, omitted })
             };
             let prepared: Result<PreparedExport, Fault> = run_blocking(write).await.ok_or_else(stopped)?;
+            tokio::spawn(async move {
+                tokio::time::sleep(KEPT.0).await;
+                later.drop_old();
+            });
             Ok(rpc::value(&prepared?))
         })))
     }

@@ -5,7 +5,7 @@ use openagents_core::{
     CancellationToken, budget::Budget, text::prefix, update::Findings, workspace::Workspace,
 };
 use openagents_search::find;
-use openagents_share::secrets::hide_in_json;
+use openagents_share::secrets::{hidden, hide_in_json};
 use openagents_tools::{
     builtin::{session_read, session_search},
     tool::{Limits, Tool as _, ToolContext, ToolError, parse_arguments},
@@ -163,14 +163,33 @@ impl McpTool {
         arguments: Value,
         cancel: &CancellationToken,
     ) -> Result<CallToolResult, ToolError> {
-        let context = ToolContext { workspace, history, limits: &Limits::default(), cancel, progress: &() };
+        let limits = &Limits::default();
+        let context = ToolContext { workspace, history, limits, cancel, progress: &(), rewrite: hidden };
         let output = match self {
             Self::SessionRead => session_read().call(&context, arguments),
             _ => session_search().call(&context, arguments),
         }?;
         let mut output = output.to_json();
+        drop_cut_words(&mut output);
         hide_in_json(&mut output);
         Ok(CallToolResult::structured(output))
+    }
+}
+
+/// Drops the words at which texts were cut: they may be parts of secrets.
+fn drop_cut_words(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some(cut) = text.strip_suffix('…') {
+                *text = format!("{}…", cut.rsplit_once(char::is_whitespace).map_or("", |(whole, _)| whole));
+            }
+            if let Some(cut) = text.strip_prefix('…') {
+                *text = format!("…{}", cut.split_once(char::is_whitespace).map_or("", |(_, whole)| whole));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_cut_words),
+        Value::Object(members) => members.values_mut().for_each(drop_cut_words),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -322,6 +341,13 @@ mod tests {
         let result = structured(format!("use {token}"), &json!({"a": [token]})).unwrap();
         let text = serde_json::to_string(&result).unwrap();
         assert!(!text.contains(token) && text.matches("[hidden: github-pat]").count() == 2, "{text}");
+    }
+
+    #[test]
+    fn words_at_a_cut_are_dropped() {
+        let mut value = json!([{"line": "…ghp_abc is the token and ghp_de…"}, "whole text", "…cut…"]);
+        drop_cut_words(&mut value);
+        assert_eq!(value, json!([{"line": "…is the token and…"}, "whole text", "……"]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
 use anyhow::Context;
 use openagents_transcripts::history::Transcript;
 use openagents_wire::{BriefQuery, ContinueSession, NewSessionMeta, SessionName, SessionRef, meta, methods};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{path::Path, process::ExitCode};
 
 pub(super) fn run(wanted: &args::Continue) -> anyhow::Result<ExitCode> {
@@ -60,7 +60,11 @@ async fn continue_session(
         let new = NewSessionRequest::new(bridge::wire_path(folder.to_owned())?).meta(ours);
         let new: NewSessionResponse = client.request("session/new", &new).await?;
         let mode = SetSessionModeRequest::new(new.session_id.clone(), agent.to_owned());
-        client.request::<Value>("session/set_mode", &mode).await?;
+        if let Err(error) = client.request::<Value>("session/set_mode", &mode).await {
+            // Nothing was asked in it.
+            client.request::<Value>("session/delete", &json!({"sessionId": new.session_id})).await?;
+            return Err(error.into());
+        }
         let prompt = PromptRequest::new(new.session_id.clone(), vec![brief.text.into()]);
         client.ask("session/prompt", &prompt).await?;
         new.session_id.to_string()

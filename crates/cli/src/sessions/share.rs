@@ -12,7 +12,11 @@ use openagents_share::{
     secrets::FoundSecret,
 };
 use serde_json::json;
-use std::{fs::OpenOptions, io::Write, process::ExitCode};
+use std::{
+    fs::OpenOptions,
+    io::{ErrorKind, Write},
+    process::ExitCode,
+};
 
 /// The exit code if the user does not confirm that secrets are written.
 const NOT_CONFIRMED: u8 = 3;
@@ -44,12 +48,17 @@ pub(super) fn export(export: &Export) -> anyhow::Result<ExitCode> {
     if export.show_secrets && !secrets.is_empty() {
         list(secrets);
         let question = format!("Write {} into the file?", words::count(secrets.len() as u64, "secret"));
-        if !export.force && !output::ask(&question, "--force")? {
+        let is_confirmed = export.force
+            || output::ask(&question, "--force").unwrap_or_else(|error| {
+                output::warn(&error.to_string());
+                false
+            });
+        if !is_confirmed {
             return Ok(ExitCode::from(NOT_CONFIRMED));
         }
     }
     match &export.output {
-        None => output::piece(&exported.text)?,
+        None => output::whole(&exported.text)?,
         Some(path) => {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true);
@@ -57,18 +66,17 @@ pub(super) fn export(export: &Export) -> anyhow::Result<ExitCode> {
             if !export.force {
                 options.create_new(true);
             }
-            let failed = || format!("cannot write {}; --force replaces a file", path.display());
-            options
-                .open(path)
-                .and_then(|mut file| file.write_all(exported.text.as_bytes()))
-                .with_context(failed)?;
+            let written = options.open(path).and_then(|mut file| file.write_all(exported.text.as_bytes()));
+            if let Err(error) = &written
+                && error.kind() == ErrorKind::AlreadyExists
+            {
+                anyhow::bail!("{} exists; --force replaces it", path.display());
+            }
+            written.with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     if exported.omitted > 0 {
-        output::warn(&format!(
-            "the file would be too long: the first {} are left out",
-            words::count(exported.omitted as u64, "entry")
-        ));
+        output::warn("the session is too long for one file: its beginning is left out");
     }
     if unread > 0 {
         output::warn(&format!("{} of this session could not be read", words::count(unread, "line")));

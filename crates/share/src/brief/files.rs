@@ -3,7 +3,7 @@
 use openagents_core::{file, update::ToolContent};
 use openagents_transcripts::replay::changes;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Maximum bytes of a file that is compared.
 const COMPARED: u64 = 4 << 20;
@@ -27,8 +27,14 @@ impl LastChange {
         Self { texts: texts.filter(|text| !text.trim().is_empty()).collect() }
     }
 
-    /// Returns what became of the file, in words.
-    pub(super) fn state(&self, file: &Path) -> &'static str {
+    /// Returns what became of a file of the session's folder, in words. Files elsewhere are not looked at.
+    pub(super) fn state(&self, folder: &Path, path: &Path) -> &'static str {
+        let is_inside =
+            path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_inside {
+            return "changed";
+        }
+        let file = &folder.join(path);
         if !file.exists() {
             return "gone";
         }
@@ -73,12 +79,16 @@ mod tests {
         for input in [edit, patch] {
             let change = LastChange::of("a.py", Some(&input));
             let _ = std::fs::remove_file(&file);
-            assert_eq!(change.state(&file), "gone", "{input}");
+            assert_eq!(change.state(folder.path(), Path::new("a.py")), "gone", "{input}");
             std::fs::write(&file, "import os\r\ny = 1\r\n").unwrap();
-            assert_eq!(change.state(&file), "as left", "{input}");
+            assert_eq!(change.state(folder.path(), Path::new("a.py")), "as left", "{input}");
             std::fs::write(&file, "y = 2\n").unwrap();
-            assert_eq!(change.state(&file), "changed since", "{input}");
+            assert_eq!(change.state(folder.path(), Path::new("a.py")), "changed since", "{input}");
         }
-        assert_eq!(LastChange::of("a.py", None).state(&file), "changed");
+        for outside in ["../a.py", "/etc/passwd"] {
+            let state = LastChange::default().state(&folder.path().join("none"), Path::new(outside));
+            assert_eq!(state, "changed", "{outside}");
+        }
+        assert_eq!(LastChange::of("a.py", None).state(folder.path(), Path::new("a.py")), "changed");
     }
 }

@@ -5,10 +5,11 @@ use super::{
     files::LastChange,
     sentences::{constraints, decisions},
 };
-use crate::secrets::SecretSearch;
-use openagents_core::{budget::Budget, text::one_line};
+use crate::{controls::without_controls, secrets::SecretSearch};
+use openagents_core::budget::Budget;
 use openagents_transcripts::history::{Event, EventKind, Facts, History, Outcome, Span, Transcript};
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     io,
     ops::ControlFlow,
@@ -35,7 +36,8 @@ const CONSTRAINTS: &str = "Constraints";
 const DECISIONS: &str = "Decided or found";
 const FILES: &str = "Files";
 
-/// What the agents' logs write before the user's reason for a denial.
+/// How Claude Code's result of a denied call begins, and what is written before the user's reason.
+const DENIAL: &str = "The user doesn't want to";
 const REASONS: [&str; 2] = ["the user said:", "reason for the rejection:"];
 
 #[derive(Debug, Default)]
@@ -81,9 +83,10 @@ enum Pending {
 impl Gathered {
     pub(super) fn read(history: &History, session: &Transcript, budget: &Budget) -> io::Result<Self> {
         let mut gathered = Self::default();
-        let read = history.read_transcript(session, Span::default(), budget, &mut |event| {
+        let read = history.read_transcript(session, Span::with_long_lines(), budget, &mut |event| {
             let is_own = session.subagent || !event.sidechain;
-            if is_own && !event.copied && !event.undone {
+            // The copied lines of a resumed session are a part of its conversation.
+            if is_own && !event.undone {
                 gathered.add(event);
             }
             ControlFlow::Continue(())
@@ -94,7 +97,10 @@ impl Gathered {
         }
     }
 
-    fn add(&mut self, event: Event) {
+    fn add(&mut self, mut event: Event) {
+        if let Cow::Owned(plain) = without_controls(&event.text) {
+            event.text = plain;
+        }
         self.bytes += event.text.len();
         self.secrets.look(&event.readable_text(), event.line);
         self.facts.add(&event);
@@ -128,19 +134,25 @@ impl Gathered {
             self.prompts.push((line, text));
             return;
         };
-        // A brief of an earlier session: what it says still holds.
-        for (heading, quoted) in lines_of(earlier) {
-            let quoted = quoted.to_owned();
-            match heading {
-                TASK => self.prompts.push((line, quoted)),
-                CONSTRAINTS => self.constraints.push((line, quoted)),
-                DECISIONS => self.decisions.push((line, quoted)),
-                FILES => {
-                    let path = quoted.rsplit_once(": ").map_or(quoted.as_str(), |(path, _)| path).to_owned();
+        // A brief of an earlier session: what it says still holds, and what the user added to it is a prompt.
+        let mut added: Vec<&str> = Vec::new();
+        for brief_line in lines_of(earlier) {
+            match brief_line {
+                BriefLine::Quoted(TASK, quoted) => self.prompts.push((line, quoted.to_owned())),
+                BriefLine::Quoted(CONSTRAINTS, quoted) => self.constraints.push((line, quoted.to_owned())),
+                BriefLine::Quoted(DECISIONS, quoted) => self.decisions.push((line, quoted.to_owned())),
+                BriefLine::Quoted(FILES, quoted) => {
+                    let path = quoted.rsplit_once(": ").map_or(quoted, |(path, _)| path).to_owned();
                     self.files.insert(path, (line, LastChange::default()));
                 }
-                _ => {}
+                BriefLine::Quoted(..) => {}
+                BriefLine::Other(text) => added.push(text),
             }
+        }
+        if !added.is_empty() {
+            let text = added.join("\n");
+            self.constraints.extend(constraints(&text).map(|text| (line, text.to_owned())));
+            self.prompts.push((line, text));
         }
     }
 
@@ -177,7 +189,7 @@ impl Gathered {
             self.files.extend(changes.into_iter().flatten());
         }
         if action.outcome == Some(Outcome::NotRun)
-            && let Some(reason) = REASONS.iter().find_map(|words| Some(text.split_once(words)?.1.trim()))
+            && let Some(reason) = reason_of_denial(&text)
         {
             let what = match &pending {
                 Some(Pending::Command(at)) => self.commands[*at].command.clone(),
@@ -185,7 +197,7 @@ impl Gathered {
                 Some(Pending::Plan(_)) => "the plan".to_owned(),
                 Some(Pending::Question) | None => "a call".to_owned(),
             };
-            self.constraints.push((line, format!("Denied {}: “{}”", one_line(&what), one_line(reason))));
+            self.constraints.push((line, format!("Denied {what}: “{reason}”")));
         }
         match pending {
             Some(Pending::Command(at)) => {
@@ -244,7 +256,7 @@ impl Gathered {
         let described = newest(&files, MOST_FILES).map(|(path, (line, change))| {
             let folder = folder.unwrap_or(Path::new(""));
             let near = Path::new(path).strip_prefix(folder).unwrap_or(Path::new(path));
-            Line::new(*line, format!("{}: {}", near.display(), change.state(&folder.join(path))), 300)
+            Line::new(*line, format!("{}: {}", near.display(), change.state(folder, near)), 300)
         });
         described.collect()
     }
@@ -269,18 +281,10 @@ impl Gathered {
 
     fn open_ends(&self) -> Vec<Line> {
         let mut lines = Vec::new();
-        if let Some(fact) = &self.facts.tasks {
-            let open = fact.what.iter().filter(|task| !task.done);
-            lines.extend(open.map(|task| Line::new(fact.line, format!("To do: {}", task.text), 200)));
-        }
         if let Some(failed) =
             self.commands.last().filter(|command| command.exit_code.is_some_and(|code| code != 0))
         {
-            lines.push(Line::new(
-                failed.line,
-                format!("The last command failed: {}", one_line(&failed.command)),
-                200,
-            ));
+            lines.push(Line::new(failed.line, format!("The last command failed: {}", failed.command), 200));
         }
         if let Some((line, answer)) = &self.last_answer {
             let last = answer.trim().lines().last().unwrap_or_default();
@@ -290,6 +294,10 @@ impl Gathered {
         }
         if let Some(line) = self.is_stopped {
             lines.push(Line::new(line, "The turn was stopped here".to_owned(), 200));
+        }
+        if let Some(fact) = &self.facts.tasks {
+            let open = fact.what.iter().filter(|task| !task.done);
+            lines.extend(open.map(|task| Line::new(fact.line, format!("To do: {}", task.text), 200)));
         }
         lines.truncate(OPEN);
         lines
@@ -317,7 +325,7 @@ impl Line {
 
 impl Command {
     fn described(&self) -> Line {
-        let command = one_line(&self.command);
+        let command = &self.command;
         let (outcome, is_failed) = match self.exit_code {
             Some(0) => (" → succeeded".to_owned(), false),
             Some(code) => (format!(" → exit code {code}"), true),
@@ -328,16 +336,44 @@ impl Command {
     }
 }
 
-/// Returns the lines of a brief with their headings, without the lines of the log that they quote.
-fn lines_of(brief: &str) -> impl Iterator<Item = (&str, &str)> {
-    let mut heading = "";
-    brief.lines().filter_map(move |line| {
-        if let Some(begun) = line.strip_prefix("## ") {
-            heading = begun;
+/// Returns what the user answered instead of allowing a call. Other failures of a call may contain any text.
+fn reason_of_denial(result: &str) -> Option<&str> {
+    let denied = result.trim_start().strip_prefix(DENIAL)?;
+    REASONS
+        .iter()
+        .find_map(|words| Some(denied.split_once(words)?.1.trim()))
+        .filter(|reason| !reason.is_empty())
+}
+
+/// A line of a brief.
+enum BriefLine<'a> {
+    /// With its heading, without the line of the log that it quotes.
+    Quoted(&'a str, &'a str),
+    /// Written by the user.
+    Other(&'a str),
+}
+
+/// Returns the lines of a brief below its head, without the output of commands.
+fn lines_of(brief: &str) -> Vec<BriefLine<'_>> {
+    let (mut heading, mut fence, mut lines) = ("", None, Vec::new());
+    for line in brief.lines().skip(1) {
+        let ticks = line.len() - line.trim_start_matches('`').len();
+        match fence {
+            Some(opened) if ticks >= opened && line.len() == ticks => fence = None,
+            Some(_) => {}
+            None if ticks >= 3 => fence = Some(ticks),
+            None => match (line.strip_prefix("## "), line.strip_prefix("- ")) {
+                (Some(begun), _) => heading = begun,
+                (_, Some(quoted)) if line.ends_with(']') => {
+                    let text = quoted.rsplit_once(" [").map_or(quoted, |(text, _)| text);
+                    lines.push(BriefLine::Quoted(heading, text));
+                }
+                _ if line.trim().is_empty() || line.ends_with(" more lines)") || line == "(1 more line)" => {}
+                _ => lines.push(BriefLine::Other(line)),
+            },
         }
-        let quoted = line.strip_prefix("- ")?;
-        Some((heading, quoted.rsplit_once(" [").map_or(quoted, |(text, _)| text)))
-    })
+    }
+    lines
 }
 
 /// Returns the newest sentences, each once.

@@ -18,6 +18,8 @@ const TOKENS: (usize, usize) = (4_000, 400);
 const PART: usize = 20;
 /// The context of an agent that does not say how long it is, in tokens.
 const CONTEXT: usize = 32_000;
+/// Bytes below which a line is not cut further.
+const SHORTEST: usize = 80;
 /// Maximum characters of a failed command's output.
 const OUTPUT: usize = 120;
 /// Bytes of text per token, on average.
@@ -53,7 +55,7 @@ pub struct Brief {
 #[derive(Debug)]
 struct Section {
     heading: &'static str,
-    /// Dropped first if there is no room: 0 is dropped never, 1 last.
+    /// Which sections are dropped if there is no room: the highest first, 0 never.
     rank: u8,
     lines: Vec<Line>,
 }
@@ -138,6 +140,13 @@ fn shorten(head: &str, sections: &mut [Section], most: usize) -> usize {
         let oldest = section.lines.iter().enumerate().min_by_key(|(_, line)| line.line).map(|(at, _)| at);
         section.lines.remove(oldest.unwrap_or_default());
         left_out += 1;
+    }
+    // What is never dropped is cut.
+    while write(head, sections, left_out).0.len() > most * BYTES_PER_TOKEN {
+        let longest =
+            sections.iter_mut().flat_map(|section| &mut section.lines).max_by_key(|line| line.text.len());
+        let Some(line) = longest.filter(|line| line.text.len() > SHORTEST) else { break };
+        line.text = text::clip_bytes(&line.text, line.text.len() / 2);
     }
     left_out
 }

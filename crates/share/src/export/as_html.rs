@@ -1,14 +1,17 @@
 //! The HTML form: one page that loads nothing and runs nothing.
 
 use super::{
-    HTML_BYTES, ToolOutput,
+    HTML_BYTES, LEFT_OUT, ToolOutput,
     as_markdown::details,
     document::{Document, Entry, EntryKind},
-    keep_newest,
+    newest_within,
     outcome::{self, Shown},
     time,
 };
-use crate::markdown::{Code, to_html};
+use crate::{
+    controls::without_controls,
+    markdown::{Code, MAX_BYTES, to_html},
+};
 use jiff::tz::TimeZone;
 use openagents_core::text::one_line;
 use pulldown_cmark_escape::escape_html_body_text;
@@ -19,8 +22,7 @@ const STYLE: &str = include_str!("export.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 pub(super) fn write(document: &Document, tools: ToolOutput, zone: &TimeZone, foot: &str) -> (String, usize) {
-    let mut parts: Vec<String> = document.entries.iter().map(|entry| part(entry, tools, zone)).collect();
-    let omitted = keep_newest(&mut parts, HTML_BYTES);
+    let (parts, omitted) = newest_within(&document.entries, HTML_BYTES, |entry| part(entry, tools, zone));
     let title = one_line(document.head.title.as_deref().unwrap_or("Untitled session"));
     let (title, details) = (body(&title), body(&details(&document.head, zone)));
     let mut written = format!(
@@ -30,9 +32,9 @@ pub(super) fn write(document: &Document, tools: ToolOutput, zone: &TimeZone, foo
          <meta name=\"referrer\" content=\"no-referrer\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
          <body>\n<header>\n<h1>{title}</h1>\n<p>{details}</p>\n</header>\n<main>\n"
     );
-    if omitted > 0 {
+    if omitted > 0 || document.starts_late {
         // Writing to a string does not fail.
-        let _ = writeln!(written, "<p class=\"note\">The first {omitted} entries are left out.</p>");
+        let _ = writeln!(written, "<p class=\"note\">{LEFT_OUT}</p>");
     }
     written.push_str(&parts.concat());
     written.push_str("</main>\n");
@@ -54,14 +56,11 @@ fn part(entry: &Entry, tools: ToolOutput, zone: &TimeZone) -> String {
             )
         }
         EntryKind::Answer(text) => {
-            format!("<section class=\"answer\" dir=\"auto\">\n{}</section>\n", to_html(text, Code::Plain))
+            format!("<section class=\"answer\" dir=\"auto\">\n{}</section>\n", message(text))
         }
         EntryKind::Thought(_) if tools == ToolOutput::None => String::new(),
         EntryKind::Thought(text) => {
-            format!(
-                "<details class=\"thought\"><summary>Thoughts</summary>\n{}</details>\n",
-                to_html(text, Code::Plain)
-            )
+            format!("<details class=\"thought\"><summary>Thoughts</summary>\n{}</details>\n", message(text))
         }
         EntryKind::Call(call) => {
             let title = body(&one_line(&call.title));
@@ -83,7 +82,7 @@ fn shown(part: &Shown) -> String {
             format!("<pre>{lines}</pre>\n")
         }
         Shown::Code { text, .. } => format!("<pre>{}</pre>\n", body(text)),
-        Shown::Markdown(text) => to_html(text, Code::Plain),
+        Shown::Markdown(text) => message(text),
         Shown::Note(text) => format!("<p class=\"note\">{}</p>\n", body(text)),
     }
 }
@@ -93,6 +92,15 @@ fn diff_line(line: &str) -> String {
         Some('+') => format!("<ins>{}</ins>", body(line)),
         Some('-') => format!("<del>{}</del>", body(line)),
         _ => body(line),
+    }
+}
+
+/// Returns a message as HTML. References such as `&#x202e;` are characters in it.
+fn message(text: &str) -> String {
+    let html = without_controls(&to_html(text, Code::Plain)).into_owned();
+    match text.len() > MAX_BYTES {
+        true => html + "<p class=\"note\">The rest of this message is left out: it is too long.</p>\n",
+        false => html,
     }
 }
 

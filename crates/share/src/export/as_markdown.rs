@@ -1,9 +1,9 @@
 //! The Markdown form.
 
 use super::{
-    MARKDOWN_BYTES, ToolOutput,
+    LEFT_OUT, MARKDOWN_BYTES, ToolOutput,
     document::{Document, Entry, EntryKind, Head},
-    keep_newest,
+    newest_within,
     outcome::{self, Shown},
     time,
 };
@@ -12,11 +12,10 @@ use openagents_core::text::{fenced, one_line};
 use pulldown_cmark::{Event, Parser};
 
 pub(super) fn write(document: &Document, tools: ToolOutput, zone: &TimeZone, foot: &str) -> (String, usize) {
-    let mut parts: Vec<String> = document.entries.iter().map(|entry| part(entry, tools)).collect();
-    let omitted = keep_newest(&mut parts, MARKDOWN_BYTES);
+    let (parts, omitted) = newest_within(&document.entries, MARKDOWN_BYTES, |entry| part(entry, tools));
     let mut written = head(&document.head, zone);
-    if omitted > 0 {
-        written.push_str(&format!("*The first {omitted} entries are left out.*\n\n"));
+    if omitted > 0 || document.starts_late {
+        written.push_str(&format!("*{LEFT_OUT}*\n\n"));
     }
     written.push_str(&parts.concat());
     if !foot.is_empty() {
@@ -40,7 +39,7 @@ pub(super) fn details(head: &Head, zone: &TimeZone) -> String {
         (Some(from), Some(to)) if from != to => Some(format!("{from} to {to}")),
         (_, to) => to,
     });
-    parts.join(" · ")
+    one_line(&parts.join(" · "))
 }
 
 fn part(entry: &Entry, tools: ToolOutput) -> String {
@@ -79,8 +78,15 @@ fn part(entry: &Entry, tools: ToolOutput) -> String {
 
 /// Ends a code block that is still open: it would swallow what follows. If nothing ends it, all of it becomes one.
 fn closed(text: &str) -> String {
+    /// Longer texts, in bytes, and longer fences are not messages.
+    const MOST: (usize, usize) = (256 << 10, 16);
+    if text.len() > MOST.0 {
+        return fenced(text);
+    }
     let longest = |sign: char| text.split(|other| other != sign).map(str::len).max().unwrap_or_default();
-    let fences = ['`', '~'].into_iter().flat_map(|sign| (3..=longest(sign)).map(move |count| (sign, count)));
+    let fences = ['`', '~']
+        .into_iter()
+        .flat_map(|sign| (3..=longest(sign).min(MOST.1)).map(move |count| (sign, count)));
     let with_fence = fences.map(|(sign, count)| format!("{text}\n{}", sign.to_string().repeat(count)));
     std::iter::once(text.to_owned())
         .chain(with_fence)
@@ -91,16 +97,20 @@ fn closed(text: &str) -> String {
 /// Returns whether a paragraph after this text is one.
 fn is_closed(text: &str) -> bool {
     const NEXT: &str = "\u{e000}";
-    let mut depth = 0_usize;
+    let (mut depth, mut is_paragraph) = (0_usize, false);
     for event in Parser::new(&format!("{text}\n\n{NEXT}")) {
         match event {
             Event::Start(_) => depth += 1,
             Event::End(_) => depth = depth.saturating_sub(1),
-            Event::Text(text) if &*text == NEXT => return depth == 1,
+            // The last one: the text may contain the same character.
+            Event::Text(text) if &*text == NEXT => is_paragraph = depth == 1,
+            Event::Text(text) | Event::Html(text) | Event::Code(text) if text.contains(NEXT) => {
+                is_paragraph = false
+            }
             _ => {}
         }
     }
-    false
+    is_paragraph
 }
 
 /// Returns a code span: its ends have more backticks than any run inside.

@@ -1,6 +1,5 @@
 //! A session as a document: messages and calls in order, each call with its outcome.
 
-use anstream::adapter::strip_str;
 use openagents_core::{
     budget::Budget,
     text::plain,
@@ -15,6 +14,8 @@ use std::{collections::HashMap, io, path::PathBuf};
 
 /// Bytes of a log that are read at once.
 const PART: u64 = 8 << 20;
+/// Bytes at the end of a log that are read: more than fits into a file.
+const READ: u64 = 256 << 20;
 
 /// What a document says of the session as a whole.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +38,10 @@ pub struct Document {
     pub entries: Vec<Entry>,
     /// Lines that could not be read.
     pub unread: u64,
+    /// The beginning was not read.
+    pub(super) starts_late: bool,
+    /// By id, the place of a prompt in `entries`.
+    prompts: HashMap<String, usize>,
     /// By id, the place of a call in `entries`.
     calls: HashMap<String, usize>,
     /// The id of the last message, which may be continued.
@@ -95,18 +100,21 @@ impl Document {
             updated_at: session.updated_at,
         });
         let mut replay = Replay::new(session.cwd.as_deref());
-        let mut from = 0;
+        let (end, _) = history.shown_part(session, Part::End, 1, budget)?;
+        let mut from = end.size.saturating_sub(READ);
+        document.starts_late = from > 0;
         loop {
             let (part, images) = history.shown_part(session, Part::From(from), PART, budget)?;
             document.unread += part.omitted;
             for event in part.events.into_iter().filter(|event| session.subagent || !event.sidechain) {
-                if event.undone || event.copied {
+                if event.undone {
                     continue;
                 }
                 let (line, at) = (event.line, event.timestamp);
                 if let Some(mut update) = replay.updates(event) {
+                    // Behind 64 MiB, lines have no numbers.
                     if let (SessionUpdate::UserMessage(prompt), Some(images)) =
-                        (&mut update, images.get(&line))
+                        (&mut update, images.get(&line).filter(|_| line > 0))
                     {
                         prompt.text = openagents_core::update::text_with_images(&prompt.text, images.len())
                             .into_owned();
@@ -117,7 +125,8 @@ impl Document {
             if budget.spent() {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "the session was not read in time"));
             }
-            if part.to >= part.size || part.to <= from {
+            // Lines that begin in a part are read to their ends, also the last one, which may be incomplete.
+            if from.saturating_add(PART) >= part.size || part.to <= from {
                 return Ok(document);
             }
             from = part.to;
@@ -127,10 +136,19 @@ impl Document {
     /// Adds an update of a session. Work of sub-agents is left out.
     pub fn push(&mut self, line: u64, at: Option<i64>, update: SessionUpdate) {
         match update {
-            SessionUpdate::UserMessage(prompt) if prompt.is_mark() => {}
+            SessionUpdate::UserMessage(prompt) if prompt.is_mark() => {
+                // The user took it back before it was sent.
+                let id = prompt.message_id.filter(|_| prompt.removed);
+                if let Some(at) = id.and_then(|id| self.prompts.get(&id).copied()) {
+                    self.entries[at].kind = EntryKind::Prompt(String::new());
+                }
+            }
             SessionUpdate::UserMessage(prompt) => {
                 self.open_message = None;
                 let text = prompt.text_with_images().into_owned();
+                if let Some(id) = prompt.message_id {
+                    self.prompts.insert(id, self.entries.len());
+                }
                 self.entries.push(Entry { line, at, kind: EntryKind::Prompt(text) });
             }
             SessionUpdate::AgentMessage(message) => {
@@ -175,6 +193,7 @@ impl Document {
         let ToolCall { call_id, name, arguments, details, .. } = call;
         self.calls.insert(call_id, self.entries.len());
         let title = details.title.filter(|title| !title.trim().is_empty()).unwrap_or_else(|| name.clone());
+        let title = whole_words(title);
         let input = details.raw_input.unwrap_or(Value::Object(arguments));
         let call = Call { name, title, input, content: details.content, ..Call::default() };
         self.entries.push(Entry { line, at, kind: EntryKind::Call(call) });
@@ -205,21 +224,10 @@ impl Document {
         }
     }
 
-    /// Removes terminal colours, and makes characters visible that control a terminal or reorder text.
-    pub(super) fn clean(&mut self) {
-        self.each_text(&mut |_, text| {
-            if text.contains(is_control) {
-                *text = strip_str(text).to_string().replace("\r\n", "\n");
-                if text.contains(is_control) {
-                    *text = text.chars().flat_map(visible).collect();
-                }
-            }
-        });
-    }
-
     /// Visits all texts, with the lines that they are from.
     pub(super) fn each_text(&mut self, visit: &mut dyn FnMut(u64, &mut String)) {
-        self.head.title.iter_mut().chain(&mut self.head.branch).for_each(|text| visit(0, text));
+        let Head { title, model, branch, .. } = &mut self.head;
+        [title, model, branch].into_iter().flatten().for_each(|text| visit(0, text));
         for Entry { line, kind, .. } in &mut self.entries {
             match kind {
                 EntryKind::Prompt(text) | EntryKind::Answer(text) | EntryKind::Thought(text) => {
@@ -231,8 +239,20 @@ impl Document {
     }
 }
 
+/// Drops the last word of a title that was cut, such as a long command: it may be a part of a secret.
+fn whole_words(mut title: String) -> String {
+    /// Bytes at which commands are cut.
+    const CUT: usize = 1_000;
+    if title.len() >= CUT {
+        title.truncate(title.rfind(char::is_whitespace).unwrap_or_default());
+        title.push('…');
+    }
+    title
+}
+
 impl Call {
     fn each_text(&mut self, visit: &mut dyn FnMut(&mut String)) {
+        visit(&mut self.name);
         visit(&mut self.title);
         crate::secrets::each_string(&mut self.input, visit);
         for content in &mut self.content {
@@ -251,21 +271,5 @@ impl Call {
         }
         visit(&mut self.output);
         self.error.iter_mut().for_each(visit);
-    }
-}
-
-fn is_control(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t') || is_bidi(character)
-}
-
-/// Characters that change the order in which others are shown.
-fn is_bidi(character: char) -> bool {
-    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-fn visible(character: char) -> Box<dyn Iterator<Item = char>> {
-    match is_control(character) {
-        true => Box::new(character.escape_unicode()),
-        false => Box::new(std::iter::once(character)),
     }
 }

@@ -10,8 +10,12 @@ mod outcome;
 pub use document::{Call, Document, Entry, EntryKind, Head};
 pub use names::OwnNames;
 
-use crate::secrets::{FoundSecret, SecretSearch};
+use crate::{
+    controls::without_controls,
+    secrets::{FoundSecret, SecretSearch},
+};
 use jiff::tz::TimeZone;
+use std::borrow::Cow;
 
 /// Maximum bytes of a Markdown or JSON file.
 const MARKDOWN_BYTES: usize = 32 << 20;
@@ -54,18 +58,30 @@ pub struct ExportOptions {
 #[derive(Debug)]
 pub struct Exported {
     pub text: String,
+    /// Without secrets too: it may name the file.
+    pub title: Option<String>,
     /// All secrets that were found, hidden or not.
     pub secrets: Vec<FoundSecret>,
-    /// Messages and calls at the beginning that were left out because the file would be too long.
+    /// Messages and calls at the beginning, at least so many, that were left out because the file would be too long.
     pub omitted: usize,
 }
 
 impl Document {
     /// Writes the document without its secrets and without the names of the user and the computer.
     pub fn export(mut self, options: &ExportOptions, names: &OwnNames, zone: &TimeZone) -> Exported {
-        self.clean();
+        self.each_text(&mut |_, text| {
+            if let Cow::Owned(plain) = without_controls(text) {
+                *text = plain;
+            }
+        });
+        self.entries.retain(|entry| !matches!(&entry.kind, EntryKind::Prompt(text) if text.is_empty()));
         let mut search = SecretSearch::default();
         self.each_text(&mut |line, text| search.look(text, line));
+        for entry in &self.entries {
+            if let EntryKind::Call(call) = &entry.kind {
+                search.look_in_json(&call.input, entry.line);
+            }
+        }
         let all: Vec<usize> = (0..search.found().len()).collect();
         let shown = if options.show_secrets { &all } else { &options.shown };
         let hidden = search.hide_except(shown);
@@ -75,12 +91,14 @@ impl Document {
         });
         let is_shown = shown.iter().filter(|at| **at < all.len()).count();
         let foot = foot(all.len() - is_shown, is_shown);
+        let starts_late = usize::from(self.starts_late);
         let (text, omitted) = match options.format {
             Format::Markdown => as_markdown::write(&self, options.tools, zone, &foot),
             Format::Html => as_html::write(&self, options.tools, zone, &foot),
             Format::Json => as_json::write(&self, options.tools),
         };
-        Exported { text, secrets: search.found().to_vec(), omitted }
+        let omitted = omitted + starts_late;
+        Exported { text, title: self.head.title, secrets: search.found().to_vec(), omitted }
     }
 }
 
@@ -97,17 +115,21 @@ fn foot(hidden: usize, shown: usize) -> String {
     parts.join(" ")
 }
 
-/// Drops parts at the beginning until the rest has at most `bytes`. Returns the number of dropped ones.
-fn keep_newest(parts: &mut Vec<String>, bytes: usize) -> usize {
+/// The note in a file whose session was cut.
+const LEFT_OUT: &str = "The beginning is left out, because the session is too long for one file.";
+
+/// Renders entries, the newest first, until there are `bytes`. Returns them in order, and the number of those left out.
+fn newest_within(entries: &[Entry], bytes: usize, render: impl Fn(&Entry) -> String) -> (Vec<String>, usize) {
     let mut room = bytes;
-    let fits = parts.iter().rev().take_while(|part| {
-        let is_room = part.len() <= room;
-        room = room.saturating_sub(part.len());
-        is_room
-    });
-    let dropped = parts.len() - fits.count();
-    parts.drain(..dropped);
-    dropped
+    let mut parts = Vec::new();
+    for part in entries.iter().rev().map(render) {
+        let Some(left) = room.checked_sub(part.len()) else { break };
+        room = left;
+        parts.push(part);
+    }
+    parts.reverse();
+    let omitted = entries.len() - parts.len();
+    (parts, omitted)
 }
 
 /// Returns the first 20 lines of an output, or all of it; `None` if none is wanted.
@@ -140,7 +162,7 @@ fn time(at: i64, zone: &TimeZone) -> Option<String> {
 /// Returns a change as lines that begin with `-`, `+` or a space.
 fn diff(old: &str, new: &str) -> String {
     /// Longer texts, in bytes, are shown as removed and added.
-    const COMPARED: usize = 200_000;
+    const COMPARED: usize = 50_000;
     if old.len() + new.len() > COMPARED {
         let lines = |sign: char, text: &str| -> String {
             text.lines().map(|line| format!("{sign}{line}\n")).collect()

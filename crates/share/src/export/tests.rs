@@ -131,12 +131,30 @@ fn tool_output_can_be_left_out() {
 
 #[test]
 fn long_session_loses_its_oldest_entries() {
-    let mut parts = vec!["a".repeat(10), "b".repeat(5), "c".repeat(5)];
-    assert_eq!((keep_newest(&mut parts, 10), parts), (1, vec!["bbbbb".to_owned(), "ccccc".to_owned()]));
-    let mut parts = vec!["a".repeat(10), "b".to_owned()];
-    assert_eq!((keep_newest(&mut parts, 11), parts.len()), (0, 2));
-    let mut parts = vec!["a".to_owned(), "b".repeat(10)];
-    assert_eq!((keep_newest(&mut parts, 5), parts.len()), (2, 0));
+    let lengths = |lengths: &[usize], bytes| {
+        let document = document(lengths.iter().map(|length| prompt(&"a".repeat(*length))).collect());
+        let (parts, omitted) = newest_within(&document.entries, bytes, |entry| match &entry.kind {
+            EntryKind::Prompt(text) => text.clone(),
+            _ => String::new(),
+        });
+        (parts.iter().map(String::len).collect::<Vec<_>>(), omitted)
+    };
+    assert_eq!(lengths(&[10, 5, 4], 10), (vec![5, 4], 1));
+    assert_eq!(lengths(&[10, 1], 11), (vec![10, 1], 0));
+    assert_eq!(lengths(&[1, 10], 5), (vec![], 2));
+}
+
+#[test]
+fn prompt_that_was_taken_back_is_left_out() {
+    let queued = |text: &str, removed| {
+        let message_id = Some("m1".to_owned());
+        let text = text.to_owned();
+        SessionUpdate::UserMessage(UserMessage { text, message_id, removed, ..UserMessage::default() })
+    };
+    let document = document(vec![prompt("first"), queued("secret plan", false), queued("", true)]);
+    let exported =
+        document.export(&ExportOptions::default(), &OwnNames::new(None, None, None, None), &TimeZone::UTC);
+    assert!(exported.text.contains("> first") && !exported.text.contains("secret plan"), "{}", exported.text);
 }
 
 #[test]

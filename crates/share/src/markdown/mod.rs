@@ -8,7 +8,7 @@ use pulldown_cmark_escape::{escape_html, escape_html_body_text};
 use std::time::{Duration, Instant};
 
 /// Longer texts, in bytes, are cut.
-const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 /// Longer texts, in bytes, are shown as plain text.
 const RENDERED_BYTES: usize = 256 << 10;
 /// Texts with deeper nesting are shown as plain text: an HTML parser takes time quadratic in the depth.

@@ -12,44 +12,65 @@ pub(super) struct Secret {
     pub(super) whole: Range<usize>,
 }
 
+/// Maximum bytes of a secret: longer matches are two that do not belong together.
+const SECRET: usize = 16 << 10;
+/// Maximum bytes of a line that is looked at before and after a secret.
+const LINE: usize = 500;
+
 /// Returns the secrets in a text, in order and without overlaps.
 pub(super) fn find(text: &str) -> Vec<Secret> {
-    let mut found: Vec<Secret> = Vec::new();
-    for rule in RULES.of(text) {
+    let mut found: Vec<(usize, Secret)> = Vec::new();
+    for (order, rule) in RULES.of(text).enumerate() {
         let Some(regex) = rule.regex() else { continue };
         for captures in regex.captures_iter(text) {
             let (Some(whole), Some(secret)) = (captures.get(0), rule.secret(&captures)) else { continue };
-            let matched = Matched {
-                secret: secret.as_str(),
-                whole: whole.as_str(),
-                line: line_of(text, secret.range()),
-            };
-            let is_id = is_public_id(matched.secret)
-                && (rule.is_general() || !names_it(matched.whole, matched.secret));
-            if secret.is_empty() || is_id || is_hidden(matched.secret) || !rule.accepts(matched) {
+            // Some patterns include the quotation marks.
+            let quoted = secret.as_str();
+            let inner = quoted.trim_matches(['"', '\'', '`', '\\']);
+            let start =
+                secret.start() + (quoted.len() - quoted.trim_start_matches(['"', '\'', '`', '\\']).len());
+            let secret = start..start + inner.len();
+            if inner.is_empty() || whole.len() > SECRET {
                 continue;
             }
-            add(&mut found, Secret { rule: &rule.id, secret: secret.range(), whole: whole.range() });
+            let line = line_of(text, secret.clone());
+            let matched = Matched { secret: inner, whole: whole.as_str(), line };
+            let is_id = is_public_id(matched.secret)
+                && (rule.is_general() || !names_it(matched.whole, matched.secret));
+            if !is_id && !is_hidden(matched.secret) && rule.accepts(matched) {
+                let secret = Secret { rule: &rule.id, secret, whole: whole.range() };
+                found.push((order, secret));
+            }
         }
     }
-    found.sort_by_key(|secret| secret.secret.start);
-    found
+    merged(found)
 }
 
-/// Adds a secret. Where rules overlap, the first one names the secret, and everything that any of them found is hidden.
-fn add(found: &mut Vec<Secret>, new: Secret) {
-    let overlaps = |old: &Secret| old.secret.start < new.secret.end && new.secret.start < old.secret.end;
-    let Some(at) = found.iter().position(overlaps) else { return found.push(new) };
-    let old = &mut found[at];
-    old.secret = old.secret.start.min(new.secret.start)..old.secret.end.max(new.secret.end);
-    old.whole = old.whole.start.min(new.whole.start)..old.whole.end.max(new.whole.end);
-    let grown = found.remove(at);
-    add(found, grown);
+/// Merges secrets that overlap: the first rule of them names the secret, and everything that any of them found is one.
+fn merged(mut found: Vec<(usize, Secret)>) -> Vec<Secret> {
+    found.sort_by_key(|(order, secret)| (secret.secret.start, *order));
+    let mut merged: Vec<(usize, Secret)> = Vec::new();
+    for (order, new) in found {
+        match merged.last_mut().filter(|(_, last)| new.secret.start < last.secret.end) {
+            Some((named, last)) => {
+                if order < *named {
+                    (*named, last.rule) = (order, new.rule);
+                }
+                last.secret.end = last.secret.end.max(new.secret.end);
+                last.whole = last.whole.start.min(new.whole.start)..last.whole.end.max(new.whole.end);
+            }
+            None => merged.push((order, new)),
+        }
+    }
+    merged.into_iter().map(|(_, secret)| secret).collect()
 }
 
+/// Returns the line of a match, or its part near the match.
 fn line_of(text: &str, range: Range<usize>) -> &str {
-    let start = text[..range.start].rfind('\n').map_or(0, |at| at + 1);
-    let end = text[range.end..].find('\n').map_or(text.len(), |at| range.end + at);
+    let first = text.ceil_char_boundary(range.start.saturating_sub(LINE));
+    let last = text.floor_char_boundary(range.end.saturating_add(LINE));
+    let start = text[first..range.start].rfind('\n').map_or(first, |at| first + at + 1);
+    let end = text[range.end..last].find('\n').map_or(last, |at| range.end + at);
     &text[start..end]
 }
 

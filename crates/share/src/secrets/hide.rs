@@ -1,15 +1,16 @@
 //! Hides the secrets of many texts: one that is found once is hidden wherever it occurs, encoded or not.
 
 use super::find::find;
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
 use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
 };
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::{
     borrow::Cow,
+    cmp::Reverse,
     collections::{HashMap, HashSet},
     ops::Range,
 };
@@ -62,6 +63,24 @@ impl SecretSearch {
         }
     }
 
+    /// Like [`SecretSearch::look`], in all strings: each alone, and with its name, which may show that it is a secret.
+    pub fn look_in_json(&mut self, value: &Value, line: u64) {
+        match value {
+            Value::String(text) => self.look(text, line),
+            Value::Array(items) => items.iter().for_each(|item| self.look_in_json(item, line)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    self.look(name, line);
+                    if let Value::String(text) = member {
+                        self.look(&format!("\"{name}\": \"{text}\""), line);
+                    }
+                    self.look_in_json(member, line);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
     /// Returns the secrets in the order in which they were found.
     pub fn found(&self) -> &[FoundSecret] {
         &self.found
@@ -88,18 +107,29 @@ impl SecretSearch {
                 add(text.clone(), range.clone(), self.found[*at].rule);
             }
         }
-        // It fails for more patterns than a session can have.
-        let texts = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&texts);
-        HiddenSecrets { texts: texts.ok().filter(|_| !hidden.is_empty()), hidden }
+        // The kind that needs least memory: a private key is long.
+        let texts = AhoCorasick::builder().kind(Some(AhoCorasickKind::ContiguousNFA)).build(&texts);
+        HiddenSecrets { texts, hidden }
     }
 }
+
+/// What `encodeURIComponent` leaves as it is.
+const URL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// Minimum bytes of a line of a secret that is hidden alone.
+const LINE: usize = 24;
 
 /// Returns a value as it is and as it is written in JSON, in a URL, and in Base64 at each of three offsets.
 fn forms(value: &str) -> Vec<String> {
     let mut forms = vec![value.to_owned()];
     let json = Value::from(value).to_string();
     forms.push(json[1..json.len() - 1].to_owned());
-    forms.push(utf8_percent_encode(value, NON_ALPHANUMERIC).to_string());
+    for signs in [NON_ALPHANUMERIC, URL] {
+        forms.push(utf8_percent_encode(value, signs).to_string());
+    }
+    // The lines of a private key, which may be indented or cut.
+    forms.extend(
+        value.lines().map(str::trim).filter(|line| line.len() >= LINE && *line != value).map(str::to_owned),
+    );
     if value.len() >= ENCODED {
         for offset in 0..3_usize {
             let bytes = [&b"\0\0"[..offset], value.as_bytes()].concat();
@@ -118,7 +148,8 @@ fn forms(value: &str) -> Vec<String> {
 /// Replaces secrets with the names of their rules.
 #[derive(Debug)]
 pub struct HiddenSecrets {
-    texts: Option<AhoCorasick>,
+    /// Fails for more texts than a session can have: then everything is hidden.
+    texts: Result<AhoCorasick, BuildError>,
     /// By text, the part of it that is replaced, and the name.
     hidden: Vec<(Range<usize>, &'static str)>,
 }
@@ -126,28 +157,39 @@ pub struct HiddenSecrets {
 impl HiddenSecrets {
     /// Writes `[hidden: github-pat]` for each secret.
     pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut written = String::new();
-        let mut end = 0;
-        for found in self.texts.iter().flat_map(|texts| texts.find_iter(text)) {
-            let (range, rule) = &self.hidden[found.pattern().as_usize()];
-            written.push_str(&text[end..found.start() + range.start]);
-            written.push_str("[hidden: ");
-            written.push_str(rule);
-            written.push(']');
-            end = found.start() + range.end;
-        }
-        if end == 0 {
+        let Ok(texts) = &self.texts else { return Cow::Borrowed("[hidden]") };
+        // Also those inside of another match, which may hide a part of itself only.
+        let mut ranges: Vec<(Range<usize>, &str)> = texts
+            .find_overlapping_iter(text)
+            .map(|found| {
+                let (range, rule) = &self.hidden[found.pattern().as_usize()];
+                (found.start() + range.start..found.start() + range.end, *rule)
+            })
+            .collect();
+        if ranges.is_empty() {
             return Cow::Borrowed(text);
+        }
+        ranges.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
+        let mut written = String::with_capacity(text.len());
+        let mut end = 0;
+        for (range, rule) in ranges {
+            if range.start >= end {
+                written.push_str(&text[end..range.start]);
+                written.push_str("[hidden: ");
+                written.push_str(rule);
+                written.push(']');
+            }
+            end = end.max(range.end);
         }
         written.push_str(&text[end..]);
         Cow::Owned(written)
     }
 }
 
-/// Hides the secrets in all strings of a JSON value. Names of members stay.
+/// Hides the secrets in all strings of a JSON value, and in the names of members.
 pub fn hide_in_json(value: &mut Value) {
     let mut search = SecretSearch::default();
-    each_string(value, &mut |text| search.look(text, 0));
+    search.look_in_json(value, 0);
     if search.found.is_empty() {
         return;
     }
@@ -159,12 +201,32 @@ pub fn hide_in_json(value: &mut Value) {
     });
 }
 
-/// Visits all strings of a JSON value except the names of members.
+/// Hides the secrets of one text, which may be JSON.
+pub fn hidden(text: &str) -> Cow<'_, str> {
+    let mut search = SecretSearch::default();
+    search.look(text, 0);
+    if text.contains('\\') {
+        search.look(&text.replace("\\n", "\n").replace("\\\"", "\"").replace("\\\\", "\\"), 0);
+    }
+    match search.found.is_empty() {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(search.hide_except(&[]).hide(text).into_owned()),
+    }
+}
+
+/// Visits all strings of a JSON value, and the names of members.
 pub(crate) fn each_string(value: &mut Value, visit: &mut dyn FnMut(&mut String)) {
     match value {
         Value::String(text) => visit(text),
         Value::Array(items) => items.iter_mut().for_each(|item| each_string(item, visit)),
-        Value::Object(members) => members.values_mut().for_each(|member| each_string(member, visit)),
+        Value::Object(members) => {
+            let named = std::mem::take(members).into_iter().map(|(mut name, mut member)| {
+                visit(&mut name);
+                each_string(&mut member, visit);
+                (name, member)
+            });
+            *members = named.collect();
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -208,8 +270,8 @@ mod tests {
         }
         assert_eq!(
             forms(value).iter().filter(|form| form.contains("%22") || form.contains("\\\"")).count(),
-            2,
-            "in a URL and in JSON"
+            3,
+            "in URLs and in JSON"
         );
     }
 
@@ -221,6 +283,40 @@ mod tests {
             hidden.hide("abc1 is a word, https://jo:abc1@host/y"),
             "abc1 is a word, https://jo:[hidden: url-password]@host/y"
         );
+    }
+
+    #[test]
+    fn secret_inside_of_another_match_is_hidden() {
+        let search = search(&[TOKEN, &format!("machine {TOKEN} login jo password h9Kq")]);
+        let shown =
+            search.hide_except(&[]).hide(&format!("machine {TOKEN} login jo password h9Kq")).into_owned();
+        assert_eq!(shown, "machine [hidden: github-pat] login jo password [hidden: netrc-password]");
+    }
+
+    #[test]
+    fn value_in_url_is_hidden() {
+        let search = search(&[r#"{"password": "p@ss-wd_9Kq"}"#]);
+        assert_eq!(search.hide_except(&[]).hide("?p=p%40ss-wd_9Kq"), "?p=[hidden: json-secret]");
+    }
+
+    #[test]
+    fn members_are_searched_with_their_names() {
+        let mut value = json!({"env": {"db_password": "Tr0ub4dor-and-3"}, TOKEN: 1});
+        hide_in_json(&mut value);
+        assert_eq!(
+            value,
+            json!({"env": {"db_password": "[hidden: json-secret]"}, "[hidden: github-pat]": 1})
+        );
+        let escaped = r#"{"command":"cat > .env <<E\nDB_PASSWORD=Zq81kPw0\nE"}"#;
+        assert!(!hidden(escaped).contains("Zq81kPw0"), "{}", hidden(escaped));
+    }
+
+    #[test]
+    fn part_of_a_private_key_is_hidden() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+        let cut = format!("cat key\n-----BEGIN PRIVATE KEY-----\n{line}\n{line}");
+        let shown = hidden(&cut).into_owned();
+        assert!(!shown.contains(&line[..20]), "{shown}");
     }
 
     #[test]

@@ -7,4 +7,4 @@ mod planted_tests;
 mod rules;
 
 pub(crate) use hide::each_string;
-pub use hide::{FoundSecret, HiddenSecrets, SecretSearch, hide_in_json};
+pub use hide::{FoundSecret, HiddenSecrets, SecretSearch, hidden, hide_in_json};

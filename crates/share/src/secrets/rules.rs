@@ -10,6 +10,9 @@ use std::sync::{LazyLock, OnceLock};
 const GITLEAKS: &str = include_str!("../../rules/gitleaks.json");
 /// Our own rules, in the same form.
 const OWN: &str = include_str!("../../rules/own.json");
+/// Rules that Gitleaks applies to the files of certain programs only: in a session, the file is often unknown.
+const OF_FILES: [&str; 4] =
+    ["freemius-secret-key", "hashicorp-tf-password", "kubernetes-secret-yaml", "nuget-config-password"];
 /// Maximum bytes of a compiled pattern.
 const COMPILED: usize = 32 << 20;
 
@@ -90,8 +93,8 @@ impl Rules {
                 rule
             }));
         }
-        // The general rule comes last: a name that says more wins.
-        rules.sort_by_key(Rule::is_general);
+        // A name that says more wins: rules for certain files come after the others, and the general one comes last.
+        rules.sort_by_key(|rule| (rule.is_general(), OF_FILES.contains(&rule.id.as_str())));
         let mut keywords: Vec<&str> =
             rules.iter().flat_map(|rule| &rule.keywords).map(String::as_str).collect();
         keywords.sort_unstable();
@@ -197,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_rule_compiles() {
-        assert_eq!(RULES.rules.len(), 221 + 12);
+        assert_eq!(RULES.rules.len(), 221 + 13);
         for rule in &RULES.rules {
             assert!(rule.regex().is_some(), "{}", rule.id);
             assert!(!rule.keywords.is_empty(), "{}", rule.id);

@@ -83,7 +83,7 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
                 files.extend(event.files.iter().map(|file| file.path.clone()));
             }
             if events.len() < most {
-                events.push(row(&event));
+                events.push(row(&event, context));
             }
             ControlFlow::Continue(())
         })
@@ -101,12 +101,13 @@ fn run(context: &ToolContext<'_>, arguments: Arguments) -> Result<ToolOutput, To
     Ok(ToolOutput::new(result, cut))
 }
 
-fn row(event: &Event) -> Value {
+fn row(event: &Event, context: &ToolContext<'_>) -> Value {
+    let text = (context.rewrite)(event.text.trim());
     let content = match &event.kind {
-        EventKind::Prompt | EventKind::Assistant => clip(event.text.trim(), MESSAGE_CHARS),
+        EventKind::Prompt | EventKind::Assistant => clip(&text, MESSAGE_CHARS),
         EventKind::ToolCall { name } if event.text.is_empty() => format!("Tool: {name}"),
-        EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clip(event.text.trim(), OTHER_CHARS)),
-        _ => clip(event.text.trim(), OTHER_CHARS),
+        EventKind::ToolCall { name } => format!("Tool: {name}\n{}", clip(&text, OTHER_CHARS)),
+        _ => clip(&text, OTHER_CHARS),
     };
     let mut row = json!({"type": event.kind.as_str(), "lineNumber": event.line, "content": content});
     if let Some(timestamp) = event.timestamp {

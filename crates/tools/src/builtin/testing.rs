@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "only tests use it")]
 
-use crate::tool::{Limits, ToolContext, ToolError, ToolOutput};
+use crate::tool::{Limits, ToolContext, ToolError, ToolOutput, unchanged};
 use openagents_core::{CancellationToken, workspace::Workspace};
 use openagents_transcripts::history::History;
 use serde_json::Value;
@@ -47,6 +47,7 @@ impl Bench {
             limits: &self.limits,
             cancel: &self.cancel,
             progress: &(),
+            rewrite: unchanged,
         }
     }
 }

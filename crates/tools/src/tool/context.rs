@@ -5,7 +5,7 @@ use openagents_core::{
     workspace::Workspace,
 };
 use openagents_transcripts::history::History;
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy)]
@@ -20,6 +20,13 @@ pub struct ToolContext<'a> {
     pub cancel: &'a CancellationToken,
     /// Receives the progress of a long call.
     pub progress: &'a dyn Progress,
+    /// Changes a text of a session before it is cut: for a reader that must not get all of it.
+    pub rewrite: for<'t> fn(&'t str) -> Cow<'t, str>,
+}
+
+/// Returns a text of a session as it is.
+pub fn unchanged(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
 }
 
 impl ToolContext<'_> {

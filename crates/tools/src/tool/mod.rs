@@ -7,6 +7,6 @@ mod registry;
 
 pub use crate::tool::{context::Limits, output::ToolError, registry::Toolbox};
 pub use arguments::parse_arguments;
-pub use context::ToolContext;
+pub use context::{ToolContext, unchanged};
 pub use output::{ToolOutput, ToolResult};
 pub use registry::{Registry, Tool, shown_name};

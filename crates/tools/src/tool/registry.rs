@@ -1,7 +1,7 @@
 //! The trait of tools, and the tools by name.
 
 use super::{
-    context::{Limits, ToolContext},
+    context::{Limits, ToolContext, unchanged},
     output::{ToolError, ToolOutput},
 };
 use openagents_core::{
@@ -127,6 +127,7 @@ impl Toolbox {
                     limits: &toolbox.limits,
                     cancel: &cancel,
                     progress: &reporter,
+                    rewrite: unchanged,
                 };
                 toolbox.registry.call(&name, &context, arguments)
             }

@@ -45,6 +45,13 @@ impl Default for Span {
     }
 }
 
+impl Span {
+    /// A whole transcript, with lines that are long because of images.
+    pub fn with_long_lines() -> Self {
+        Self { line_bytes: limits::SHOWN_LINE, ..Self::default() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadEnd {
     /// Lines that are not in this format.
