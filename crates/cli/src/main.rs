@@ -21,18 +21,18 @@
 //! | 3 | `endpoint` | the models and agents that the bridge manages |
 //! | 3 | `explore` | `openagents explore` |
 //! | 3 | `find` | `openagents find` |
-//! | 3 | `mcp` | `openagents mcp` |
 //! | 3 | `usage` | `openagents usage` |
 //! | 4 | `attach` | `openagents attach` |
 //! | 4 | `doctor` | `openagents doctor` |
+//! | 4 | `mcp` | `openagents mcp` |
 //! | 4 | `models` | `openagents models` |
 //! | 4 | `pair` | `openagents pair` |
 //! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
 //! | 4 | `statusline` | `openagents statusline` |
 //! | 4 | `serve` | `openagents serve` |
-//! | 4 | `sessions` | `openagents sessions` |
 //! | 4 | `workspaces` | `openagents workspaces` |
+//! | 5 | `sessions` | `openagents sessions` |
 
 mod acp;
 mod agent;
