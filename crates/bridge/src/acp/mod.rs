@@ -13,6 +13,7 @@ mod images;
 mod keep;
 mod keep_calls;
 pub(crate) mod past_sessions;
+mod prepared_files;
 mod questions;
 pub(crate) mod requests;
 pub(crate) mod services;

@@ -1,7 +1,7 @@
 //! The parts of a bridge that client calls use: among them the models and the agents of this machine, which clients
 //! list, watch and change with commands, and the table of [`openagents_tools::reading`], with its switches.
 
-use crate::acp::{past_sessions::PastSessions, share_calls::PreparedFiles};
+use crate::acp::{past_sessions::PastSessions, prepared_files::PreparedFiles};
 use openagents_connection::{fault::Fault, feed::Feed, inspect::Inspector, rpc};
 use openagents_core::{
     agent::{AgentCommand, Agents, AgentsSnapshot, CustomKind},

@@ -5,6 +5,7 @@ use super::{
     calls::{Methods, now},
     history::{self, within},
     history_calls::stopped,
+    prepared_files::KEPT_FOR,
 };
 use openagents_connection::{fault::Fault, rpc};
 use openagents_core::text::{clip_bytes, one_line};
@@ -18,57 +19,16 @@ use openagents_wire::{
     BriefLine, BriefQuery, ExportFormat, ExportPart, ExportedTools, PrepareExport, PreparedExport,
     ReadExport, SessionBrief, SessionName, SessionSecret, methods,
 };
-use parking_lot::Mutex;
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 /// Time limit for reading a session.
 const READ_TIME: Duration = Duration::from_secs(60);
-/// How long a file is kept, and how many of them.
-const KEPT: (Duration, usize) = (Duration::from_secs(600), 4);
 /// Maximum bytes of a part.
 const PART: usize = 256 << 10;
 /// Maximum bytes of a file's name without its ending.
 const NAME: usize = 80;
 /// The sizes of a brief that a client may choose, in tokens.
 const TOKENS: std::ops::RangeInclusive<usize> = 200..=32_000;
-
-/// Files that wait to be read.
-#[derive(Debug, Default)]
-pub(crate) struct PreparedFiles(Mutex<VecDeque<PreparedFile>>);
-
-#[derive(Debug)]
-struct PreparedFile {
-    id: String,
-    since: Instant,
-    text: Arc<str>,
-}
-
-impl PreparedFiles {
-    fn add(&self, text: String) -> String {
-        let id = openagents_core::update::new_id();
-        self.drop_old();
-        let mut files = self.0.lock();
-        while files.len() >= KEPT.1 {
-            files.pop_front();
-        }
-        files.push_back(PreparedFile { id: id.clone(), since: Instant::now(), text: text.into() });
-        id
-    }
-
-    fn drop_old(&self) {
-        self.0.lock().retain(|file| file.since.elapsed() < KEPT.0);
-    }
-
-    fn get(&self, id: &str) -> Option<Arc<str>> {
-        self.drop_old();
-        let files = self.0.lock();
-        files.iter().find(|file| file.id == id).map(|file| file.text.clone())
-    }
-}
 
 impl Methods {
     pub(super) async fn prepare_export(&self, wanted: PrepareExport) -> Result<Answer, Fault> {
@@ -106,7 +66,7 @@ impl Methods {
             };
             let prepared: Result<PreparedExport, Fault> = run_blocking(write).await.ok_or_else(stopped)?;
             tokio::spawn(async move {
-                tokio::time::sleep(KEPT.0).await;
+                tokio::time::sleep(KEPT_FOR).await;
                 later.drop_old();
             });
             Ok(rpc::value(&prepared?))
@@ -232,14 +192,5 @@ mod tests {
             assert_eq!(file_name(title, ExportFormat::Markdown), expected);
         }
         assert!(file_name(Some(&"ä".repeat(500)), ExportFormat::Html).len() < 100);
-    }
-
-    #[test]
-    fn newest_files_are_kept() {
-        let files = PreparedFiles::default();
-        let ids: Vec<String> = (0..6).map(|number| files.add(number.to_string())).collect();
-        assert_eq!(files.get(&ids[1]), None);
-        assert_eq!(files.get(&ids[2]).as_deref(), Some("2"));
-        assert_eq!(files.get("none"), None);
     }
 }

@@ -1,8 +1,8 @@
 //! Reads from a log what a brief may say.
 
 use super::{
-    Line, Section,
     files::LastChange,
+    sections::{Line, Section},
     sentences::{constraints, decisions},
 };
 use crate::{controls::without_controls, secrets::SecretSearch};

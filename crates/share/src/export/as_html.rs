@@ -1,12 +1,11 @@
 //! The HTML form: one page that loads nothing and runs nothing.
 
 use super::{
-    HTML_BYTES, LEFT_OUT, ToolOutput,
     as_markdown::details,
     document::{Document, Entry, EntryKind},
-    newest_within,
+    options::ToolOutput,
     outcome::{self, Shown},
-    time,
+    parts::{HTML_BYTES, LEFT_OUT, newest_within, time},
 };
 use crate::{
     controls::without_controls,

@@ -1,9 +1,9 @@
 //! The JSON form: `{"format": 1, "session": {…}, "events": [{"line", "type", "time", "text", "tool", "input"}]}`.
 
 use super::{
-    MARKDOWN_BYTES, ToolOutput,
     document::{Call, Document, Entry, EntryKind},
-    newest_within, shortened,
+    options::ToolOutput,
+    parts::{MARKDOWN_BYTES, newest_within, shortened},
 };
 use openagents_core::update::ToolContent;
 use serde_json::{Map, Value, json};

@@ -1,11 +1,10 @@
 //! The Markdown form.
 
 use super::{
-    LEFT_OUT, MARKDOWN_BYTES, ToolOutput,
     document::{Document, Entry, EntryKind, Head},
-    newest_within,
+    options::ToolOutput,
     outcome::{self, Shown},
-    time,
+    parts::{LEFT_OUT, MARKDOWN_BYTES, newest_within, time},
 };
 use jiff::tz::TimeZone;
 use openagents_core::text::{fenced, one_line};

@@ -1,6 +1,10 @@
 //! What the forms show of a tool call.
 
-use super::{ToolOutput, diff, document::Call, shortened};
+use super::{
+    document::Call,
+    options::ToolOutput,
+    parts::{diff, shortened},
+};
 use openagents_core::update::ToolContent;
 use serde_json::Value;
 

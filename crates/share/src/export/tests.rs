@@ -1,4 +1,4 @@
-use super::*;
+use super::{parts::newest_within, *};
 use openagents_core::update::{
     AgentMessage, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate, ToolContent,
     UserMessage,
