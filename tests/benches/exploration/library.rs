@@ -6,7 +6,7 @@ use openagents_core::{CancellationToken, workspace::Workspace};
 use openagents_e2e::table::{Goal, Table};
 use openagents_tools::{
     builtin,
-    tool::{Limits, ToolContext},
+    tool::{Limits, ToolContext, unchanged},
 };
 use openagents_transcripts::cache::TranscriptCache;
 use openagents_transcripts::history::{History, HistoryRoots, Provider};
@@ -136,7 +136,8 @@ fn call(
 ) -> Result<Value> {
     let cancel = CancellationToken::new();
     let registry = builtin::registry();
-    let context = ToolContext { workspace, history, limits, cancel: &cancel, progress: &() };
+    let context =
+        ToolContext { workspace, history, limits, cancel: &cancel, progress: &(), rewrite: unchanged };
     let output = registry.call(tool, &context, arguments)?;
     ensure!(!output.cut.timed_out, "{tool} timed out");
     Ok(output.to_json())

@@ -278,7 +278,7 @@ impl Methods {
             Ours::KeepVerify(_) => self.verify_copies(),
             Ours::KeepForget(which) => self.forget_copies(which),
             Ours::KeepRestore(restore) => self.restore_copy(restore).await,
-            Ours::UsageReport(query) => self.usage(query).await,
+            Ours::UsageReport(query) => self.usage(query),
             Ours::ExportPrepare(wanted) => self.prepare_export(wanted).await,
             Ours::ExportRead(wanted) => self.read_export(&wanted),
             Ours::ContinueBrief(wanted) => self.brief(wanted),

@@ -52,9 +52,13 @@ impl Methods {
         .await
     }
 
-    pub(super) async fn usage(&self, query: UsageQuery) -> Result<Answer, Fault> {
-        let past = self.past().clone();
-        self.with_history::<methods::UsageReport>(move |history| past.usage(history, &query)).await
+    /// Returns the report later: logs are read first, and the client's other calls do not wait for that.
+    pub(super) fn usage(&self, query: UsageQuery) -> Result<Answer, Fault> {
+        let (past, history) = (self.past().clone(), self.past().history_for(&self.lease.pass.who)?);
+        Ok(Answer::Later(Box::pin(async move {
+            let report = run_blocking(move || past.usage(&history, &query)).await.ok_or_else(stopped)??;
+            Ok(rpc::value(&report))
+        })))
     }
 
     /// Watches the list of other agents' transcripts for changes.
