@@ -253,7 +253,7 @@ methods! {
         "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:
             "Writes a session as a file, without its secrets. It is kept for ten minutes, and four at a time." [NO_HISTORY, NO_PAST_SESSION, NO_SESSION];
         "_openagents/export/read" View ExportRead(ReadExport) -> ExportPart:
-            "Returns a part of a prepared file." ["-32002: the file is no longer kept; prepare it again"];
+            "Returns a part of a prepared file." ["-32002: the export has expired, after ten minutes or four newer ones"];
         "_openagents/continue/brief" Prompt ContinueBrief(BriefQuery) -> SessionBrief:
             "Writes what another agent needs to know to continue a session, each line with the line of the log that it quotes." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/trust/list" View TrustList(Watch) -> TrustSnapshot: "Lists the folders in which agents may start.";

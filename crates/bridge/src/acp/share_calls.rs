@@ -75,7 +75,7 @@ impl Methods {
 
     pub(super) fn read_export(&self, wanted: &ReadExport) -> Result<Answer, Fault> {
         let text = self.services.prepared_files.get(&wanted.export).ok_or_else(|| {
-            Fault::not_found("This file is no longer kept. Export the session again.".to_owned())
+            Fault::not_found("This export has expired. Export the session again.".to_owned())
         })?;
         let start = text.floor_char_boundary(wanted.offset);
         let end = text.floor_char_boundary(start.saturating_add(PART));

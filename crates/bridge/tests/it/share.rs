@@ -69,8 +69,8 @@ async fn session_is_exported_without_its_secrets() {
     assert!(code == -32002 && why.contains("Export the session again"), "{code} {why}");
     let unknown = json!({"provider": "claude-code", "id": "c1a0de00-0000-4000-8000-00000000000f"});
     assert_eq!(error(&mut desk, "_openagents/export/prepare", unknown).await.0, -32002);
-    let nobody = json!({"provider": "nobody", "id": ID});
-    assert_eq!(error(&mut desk, "_openagents/export/prepare", nobody).await.0, -32602);
+    let no_agent = json!({"provider": "no-such-agent", "id": ID});
+    assert_eq!(error(&mut desk, "_openagents/export/prepare", no_agent).await.0, -32602);
 
     // A device may export what it sees: our own sessions.
     let port = bridge.address().port();

@@ -1,4 +1,4 @@
-//! Markdown as sanitised HTML, so that whoever shows it needs no Markdown code and need not trust any text.
+//! Renders Markdown as sanitised HTML: pages need no Markdown code, and need not trust any text.
 
 mod highlight;
 

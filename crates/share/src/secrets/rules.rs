@@ -50,7 +50,7 @@ pub(super) struct Rule {
     compiled: OnceLock<Option<Regex>>,
 }
 
-/// What looks like a secret and is none.
+/// What looks like a secret but isn't one.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Exception {
