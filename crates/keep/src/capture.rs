@@ -6,7 +6,7 @@ use crate::{
     store::{CopyStore, KeepError, Version},
 };
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::File,
     io::{self, BufReader, Read, Seek, SeekFrom, Write},
 };
@@ -68,16 +68,25 @@ impl CopyStore {
         Ok(Captured::Rewritten { before_stays: !is_contained })
     }
 
-    /// Removes the versions of a collection whose content is in a newer one: those for which [`CopyStore::capture`]
-    /// returned `before_stays: false`. Blocks.
+    /// Removes the versions of a file whose content is in the newest one: those for which [`CopyStore::capture`] returned
+    /// `before_stays: false`, and incomplete ones since. Blocks.
     pub fn drop_contained(&self, collection: i64, name: &str) -> Result<(), KeepError> {
-        let files = self.files(collection, true)?;
-        let versions: Vec<i64> =
-            files.iter().filter(|file| file.name == name).map(|file| file.version).collect();
-        match versions[..] {
-            [.., before, _] => self.remove([before].into()),
-            _ => Ok(()),
+        let file = self.file(collection, name)?;
+        let mut contained = BTreeSet::new();
+        {
+            let connection = self.connection.lock();
+            let sql =
+                "SELECT id, ending = x'' FROM versions WHERE file = ?1 ORDER BY id DESC LIMIT -1 OFFSET 1";
+            let mut versions = connection.prepare_cached(sql)?;
+            let mut versions = versions.query([file])?;
+            while let Some(row) = versions.next()? {
+                contained.insert(row.get(0)?);
+                if !row.get::<_, bool>(1)? {
+                    break;
+                }
+            }
         }
+        self.remove(&contained)
     }
 
     fn add(
@@ -94,7 +103,7 @@ impl CopyStore {
                 source.seek(SeekFrom::Start(version.length))?;
                 let (id, start) = (version.id, version.length);
                 let new = NewBytes { version: id, start, length: length - start, ending: &ending, kind };
-                sealing.add(new, source)
+                sealing.add(new, source).inspect_err(|_| sealing.forget(id))
             }
             _ => self.append(version, source, length, &ending),
         }

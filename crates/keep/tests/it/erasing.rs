@@ -1,4 +1,4 @@
-use crate::support::{capture, holds, line, noise, read};
+use crate::support::{capture, holds, line, noise, read, try_capture};
 use openagents_keep::{Captured, CopyStore, Endangered, KeepError};
 use std::{fs, time::Duration};
 
@@ -30,6 +30,32 @@ fn erased_collection_leaves_no_trace_and_others_stay() {
     capture(&store, four, "log.jsonl", again.as_bytes(), true);
     assert_eq!(read(&store, four, "log.jsonl", 0), again.as_bytes());
     assert!(store.sizes().unwrap().stored - before < 2000);
+}
+
+#[test]
+fn erasing_that_was_interrupted_ends_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CopyStore::open(folder.path()).unwrap();
+    let (one, two) = (store.put("one", "", "").unwrap(), store.put("two", "", "").unwrap());
+    let mut sealing = store.seal().unwrap();
+    for (id, text) in [(one, "CANARY "), (two, "other ")] {
+        let log = line(1, &(text.to_owned() + &noise(id as u64, 3000)));
+        try_capture(&store, id, "log.jsonl", log.as_bytes(), Some(&mut sealing)).unwrap();
+    }
+    sealing.finish().unwrap();
+    let before = read(&store, two, "log.jsonl", 0);
+    // What stays of the pack cannot be written.
+    let packs = folder.path().join("packs");
+    fs::rename(&packs, folder.path().join("away")).unwrap();
+    assert!(store.erase(&[one]).is_err());
+    fs::rename(folder.path().join("away"), &packs).unwrap();
+    assert_eq!(store.files(one, true).unwrap(), []);
+    drop(store);
+    let store = CopyStore::open(folder.path()).unwrap();
+    assert!(holds(&packs, b"CANARY"));
+    store.reclaim().unwrap();
+    assert!(!holds(&packs, b"CANARY"));
+    assert_eq!(read(&store, two, "log.jsonl", 0), before);
 }
 
 #[test]

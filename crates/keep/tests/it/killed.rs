@@ -15,7 +15,8 @@ use xxhash_rust::xxh3::xxh3_128;
 
 const FOLDER: &str = "OPENAGENTS_KEEP_TEST_FOLDER";
 
-/// Not a test by itself: the process that is killed. It writes logs, captures them, and reports each.
+/// Not a test by itself: the process that is killed. It writes logs, captures them, and reports each; it also erases
+/// copies, and compresses packs again.
 #[test]
 fn writes_until_it_is_killed() {
     let Ok(folder) = env::var(FOLDER) else { return };
@@ -52,17 +53,29 @@ fn writes_until_it_is_killed() {
         }
         match random.u8(..10) {
             0 => store.seal_journals(Duration::ZERO).unwrap(),
-            1 => store.erase(&[store.put("nothing", "", "").unwrap()]).unwrap(),
+            1 => store.keep_spare().unwrap(),
+            2 => drop(store.recompress(Duration::ZERO, Duration::from_millis(50)).unwrap()),
+            // It shares values with others.
+            3 => {
+                let id = store.put("erased", "", "").unwrap();
+                let mut sealing = store.seal().unwrap();
+                let mut source = File::open(&path).unwrap();
+                store.capture(id, "log.jsonl", &mut source, at as i64, Some(&mut sealing)).unwrap();
+                sealing.finish().unwrap();
+                store.erase(&[id]).unwrap();
+            }
             _ => {}
         }
     }
 }
 
+/// `KILLS` sets the number of kills.
 #[test]
 fn kills_lose_nothing_that_was_captured() {
     let folder = tempfile::tempdir().unwrap();
     let mut random = fastrand::Rng::new();
-    for kill in 0..40 {
+    let kills = env::var("KILLS").map_or(40, |kills| kills.parse().unwrap());
+    for kill in 0..kills {
         let mut child = Command::new(env::current_exe().unwrap())
             .args(["killed::writes_until_it_is_killed", "--exact", "--nocapture"])
             .env(FOLDER, folder.path())
@@ -86,6 +99,9 @@ fn kills_lose_nothing_that_was_captured() {
         child.wait().unwrap();
         lines.map_while(Result::ok).for_each(|line| note(&line));
         let store = CopyStore::open(&folder.path().join("kept")).unwrap();
+        if random.bool() {
+            store.reclaim().unwrap();
+        }
         assert_eq!(store.verify((0, 1), &|| false).unwrap().damaged, [], "kill {kill}");
         let ids: HashMap<String, i64> =
             store.collections().unwrap().into_iter().map(|it| (it.name, it.id)).collect();
