@@ -78,6 +78,15 @@ fn version_stays_while_it_has_something_that_the_newest_does_not() {
         assert_eq!(read(&store, id, name, 1), sorted.as_bytes());
         assert_eq!(read(&store, id, name, 0), compacted.as_bytes());
     }
+    // The first version again, and more.
+    let restored = (lines.concat() + &line(50, "more")).into_bytes();
+    capture(&store, id, "true.jsonl", &restored, true);
+    assert_eq!(store.files(id, true).unwrap().iter().filter(|it| it.name == "true.jsonl").count(), 2);
+    store.drop_all_contained(id).unwrap();
+    let left: Vec<_> = store.files(id, true).unwrap();
+    assert_eq!(left.iter().filter(|it| it.name == "true.jsonl").count(), 1);
+    assert_eq!(left.iter().filter(|it| it.name == "false.jsonl").count(), 2, "the newest one is shorter");
+    assert_eq!(read(&store, id, "true.jsonl", 0), restored);
     let document = |texts: &[String]| serde_json::json!({"messages": texts, "state": "running"}).to_string();
     let texts: Vec<String> = (0..9).map(|at| noise(at, 700)).collect();
     for (texts, expected) in [

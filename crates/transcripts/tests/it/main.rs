@@ -3,5 +3,6 @@
 mod excluded;
 mod formats;
 mod history;
+mod keep;
 mod reported;
 mod usage;
