@@ -748,6 +748,12 @@ export type Findings = {
   in_exploration?: boolean;
 };
 
+/** Params of `_openagents/workspaces/suggest`. */
+export type FolderQuery = {
+  /** A folder that does not exist, absolute. */
+  from: string;
+};
+
 /** Params of `_openagents/keep/forget`: copies of these sessions, or of all that were gone before a time. */
 export type ForgetCopies = {
   sessions?: Array<SessionName>;
@@ -920,6 +926,8 @@ export type HistorySnapshot = {
   devices: boolean;
   /** What is left out. */
   excluded: ExcludedHistory;
+  /** Folders that the user has moved. */
+  moved?: Array<MovedFolder>;
   agents: Array<HistoryAgent>;
   sessions: number;
   /** Sessions of the index that are too long to be indexed whole. */
@@ -1115,6 +1123,14 @@ export type MapEdge = {
   is_implied?: boolean;
 };
 
+/** Params of `_openagents/workspaces/map`. */
+export type MapFolder = {
+  /** A folder that does not exist, absolute. */
+  from: string;
+  /** Where it is now, absolute; `null` forgets it. */
+  to: string | null;
+};
+
 /** A folder or file of the map. */
 export type MapNode = {
   /** Relative to the workspace; a folder ends with `/`. */
@@ -1221,6 +1237,9 @@ export type ModelsSnapshot = {
   machine: MachineCard;
   folder: string;
 };
+
+/** A folder that the user has moved, with everything below it. */
+export type MovedFolder = { from: string; to: string };
 
 /** A model that is not in the settings. */
 export type NamedModel =
@@ -1417,7 +1436,7 @@ export type PastSession = {
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
-  /** The folder in which it ran. */
+  /** The folder in which it ran, or where that is now. */
   cwd: string | null;
   branch: string | null;
   /** The last model. */
@@ -1436,6 +1455,10 @@ export type PastSession = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** The folder in which it ran, if the user has moved it. */
+  movedFrom?: string;
+  /** Its folder does not exist. */
+  folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */
   kept?: KeptCopy;
   pinned?: boolean;
@@ -1718,7 +1741,7 @@ export type SearchHit = {
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
-  /** The folder in which it ran. */
+  /** The folder in which it ran, or where that is now. */
   cwd: string | null;
   branch: string | null;
   /** The last model. */
@@ -1737,6 +1760,10 @@ export type SearchHit = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** The folder in which it ran, if the user has moved it. */
+  movedFrom?: string;
+  /** Its folder does not exist. */
+  folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */
   kept?: KeptCopy;
   pinned?: boolean;
@@ -1915,6 +1942,17 @@ export type StopSubagent = {
   sessionId: string;
   /** The agent's id of the sub-agent: `childSessionId` in the metadata of its updates. */
   subagent: string;
+};
+
+export type SuggestedFolder = {
+  path: string;
+  /** Why it may be the folder, as sentences without full stops; the strongest first. */
+  evidence: Array<string>;
+};
+
+export type SuggestedFolders = {
+  /** The best first; five at most. */
+  folders: Array<SuggestedFolder>;
 };
 
 /** The result of an exploration, with evidence. */

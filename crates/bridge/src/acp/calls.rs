@@ -285,6 +285,8 @@ impl Methods {
             Ours::SessionsSearch(search) => self.search_sessions(search).await,
             Ours::SessionsExcerpt(query) => self.excerpt(query).await,
             Ours::SessionsLabel(label) => self.label(label).await,
+            Ours::WorkspacesSuggest(query) => self.suggest_folders(query).await,
+            Ours::WorkspacesMap(map) => self.map_folder(map).await,
             Ours::TrustList(Watch { watch }) => Ok(list_answer(watch, trust.snapshot(), trust)),
             Ours::TrustAdd(request) => self.trust(&request.path, request.seen).await,
             Ours::TrustRevoke(request) => {

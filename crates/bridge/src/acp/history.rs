@@ -116,7 +116,9 @@ impl Row {
             agent: row.provider.display_name().to_owned(),
             id: row.id.clone(),
             title: title.or_else(|| row.title.clone()),
-            cwd: row.cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()),
+            cwd: row.folder().map(shown_path),
+            moved_from: row.moved_to.as_ref().and(row.cwd.as_deref()).map(shown_path),
+            folder_missing: row.folder().is_some_and(|folder| folder.is_absolute() && !folder.exists()),
             branch: row.branch.clone(),
             model: row.model.clone(),
             created_at: row.created_at,
@@ -219,9 +221,7 @@ pub(super) fn find_own(
     let Some(provider) = Provider::parse(agent) else { return Ok(None) };
     let row = history.find(id, Some(provider), &within(LIST_TIME));
     let is_it = |row: &Transcript| {
-        row.id == id
-            && !row.subagent
-            && row.cwd.as_deref().is_some_and(|own| real_path(own) == real_path(cwd))
+        row.id == id && !row.subagent && row.folder().is_some_and(|own| real_path(own) == real_path(cwd))
     };
     let Some(row) = row.filter(is_it) else { return Ok(None) };
     // With `session/load`, Gemini CLI empties its log and then deletes it.
@@ -231,12 +231,24 @@ pub(super) fn find_own(
             "Gemini CLI continues a session only in a terminal: run `{command}` there."
         )));
     }
+    let follows = [Provider::ClaudeCode, Provider::Codex, Provider::Opencode];
+    if row.moved_to.is_some() && !follows.contains(&provider) {
+        let (agent, folder) =
+            (provider.display_name(), row.cwd.as_deref().map(shown_path).unwrap_or_default());
+        return Err(Fault::invalid_params(format!(
+            "{agent} finds this session only in its old folder, {folder}. Continue it with a brief instead."
+        )));
+    }
     // A session that is hosted here is open here.
     let is_hosted = rows.hosted.contains_key(&(provider, row.id.clone()));
     if let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
         return Err(Fault::invalid_request(open_elsewhere(provider.display_name(), open)));
     }
     Ok(Some(row))
+}
+
+fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// With two writers, the turns of a session become branches of it.
@@ -276,7 +288,7 @@ pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
 pub(super) fn excerpt(history: &History, session: &SessionName, cwd: &Path) -> Result<Excerpt, Fault> {
     let budget = within(READ_TIME);
     let transcript = find(history, session, &budget)?;
-    if transcript.cwd.as_deref() != Some(cwd) {
+    if transcript.folder() != Some(cwd) {
         return Err(Fault::invalid_params("That is a session of another folder."));
     }
     let span = Span {

@@ -112,6 +112,8 @@ impl History {
             .flat_map(|folder| folder.files.iter().map(move |file| (file.path.as_path(), (folder, file))))
             .collect();
         let log = |row: Transcript| {
+            // Stored without what the user's settings add to it.
+            let row = Transcript { moved_to: None, ..row };
             let (folder, file) = files.get(row.file_path.as_path())?;
             // The others were not read for lack of time: they may be excluded.
             let was_read = row.title.is_some() || row.user_turns.is_some() || row.cwd.is_some();

@@ -160,7 +160,7 @@ impl History {
         let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
         let load = |(): &mut (), at: usize| Some(self.cache.load(&folders[at][0].folder.source.root));
         let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
-        let mut excluded = self.excluded.check();
+        let mut excluded = self.exclusions();
         let marks = if excluded.has_folders() { self.cache.marks() } else { Arc::default() };
         let mut unknown = Vec::new();
         for (logs, remembered) in folders.iter().zip(remembered) {
@@ -220,6 +220,7 @@ impl History {
                 }
             }
         }
+        self.follow(&mut listing.rows);
         self.retain_own(&mut listing.rows);
         listing.timed_out = budget.timed_out() && listing.unread > 0;
         listing
@@ -278,7 +279,7 @@ fn retain_workspace(workspace: &Path, rows: &mut Vec<Transcript>) {
 
 /// Returns whether a session ran in the workspace, or may have.
 pub(super) fn may_have_run_in(scope: &mut WorktreeScope, row: &Transcript) -> bool {
-    match &row.cwd {
+    match row.folder() {
         Some(cwd) => scope.holds(cwd),
         None => {
             let format = formats::spec(row.provider);
@@ -332,8 +333,8 @@ impl History {
         let mut tops: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
         let mut found: HashMap<PathBuf, RecentWorkspace> = HashMap::new();
         for row in listing.rows {
-            let Some(cwd) = row.cwd else { continue };
-            let top = tops.entry(cwd).or_insert_with_key(|cwd| workspace_of(cwd, home.as_deref()));
+            let Some(cwd) = row.folder() else { continue };
+            let top = tops.entry(cwd.to_owned()).or_insert_with_key(|cwd| workspace_of(cwd, home.as_deref()));
             let Some(path) = top else { continue };
             let workspace = found.entry(path.clone()).or_insert_with(|| RecentWorkspace {
                 path: path.clone(),

@@ -170,6 +170,9 @@ pub struct Transcript {
     /// Its log no longer exists: it is read from the kept copy.
     #[serde(skip)]
     pub gone: Option<Gone>,
+    /// Where its working directory is now, if the user has moved it.
+    #[serde(skip)]
+    pub moved_to: Option<PathBuf>,
 }
 
 /// Since when a log no longer exists, and why.
@@ -237,6 +240,21 @@ impl Unknown {
 }
 
 impl Transcript {
+    /// Returns the folder that it belongs to: its working directory, or where that is now.
+    pub fn folder(&self) -> Option<&Path> {
+        self.moved_to.as_deref().or(self.cwd.as_deref())
+    }
+
+    /// Returns where a logged path is now. Relative paths are those of the working directory.
+    pub fn path_now(&self, logged: &Path) -> PathBuf {
+        let Some((cwd, now)) = self.cwd.as_deref().zip(self.folder()) else { return logged.to_owned() };
+        match logged.strip_prefix(cwd) {
+            Ok(inside) => now.join(inside),
+            // An absolute path replaces the folder.
+            Err(_) => now.join(logged),
+        }
+    }
+
     /// Returns why parts of it may be missing from the display, as a sentence without its full stop.
     pub fn why_incomplete(&self) -> Option<String> {
         let lines = match self.bad_lines {
