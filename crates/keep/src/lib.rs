@@ -44,4 +44,4 @@ pub use capture::Captured;
 pub use links::Endangered;
 pub use reading::{Damage, DamagedFile, Verified};
 pub use sealing::Sealing;
-pub use store::{Collection, CopyStore, KeepError, KeptFile, Sizes};
+pub use store::{Collection, CopyStore, KeepError, KeptFile, Rewritten, Sizes};

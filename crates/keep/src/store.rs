@@ -114,6 +114,16 @@ pub struct KeptFile {
     pub length: u64,
 }
 
+/// A file with more than one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    pub collection: i64,
+    /// Relative path in its collection.
+    pub name: String,
+    /// When its newest version was first seen, in milliseconds since the epoch.
+    pub since: i64,
+}
+
 /// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
@@ -374,6 +384,20 @@ impl CopyStore {
         )?;
         let rows = rows.query_map(params![collection, all], |row| {
             Ok(KeptFile { version: row.get(0)?, name: row.get(1)?, since: row.get(2)?, length: row.get(3)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the files with more than one complete version, of a collection or of all. Blocks.
+    pub fn rewritten(&self, collection: Option<i64>) -> Result<Vec<Rewritten>, KeepError> {
+        let connection = self.connection.lock();
+        let which = if collection.is_some() { "f.collection = ?1" } else { "?1 IS NULL" };
+        let mut rows = connection.prepare_cached(&format!(
+            "SELECT f.collection, f.name, max(v.since) FROM files f JOIN versions v ON v.file = f.id
+             WHERE {which} AND v.ending <> x'' GROUP BY f.id HAVING count(*) > 1"
+        ))?;
+        let rows = rows.query_map([collection], |row| {
+            Ok(Rewritten { collection: row.get(0)?, name: row.get(1)?, since: row.get(2)? })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

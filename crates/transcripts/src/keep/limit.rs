@@ -119,6 +119,7 @@ impl Limiter {
             for session in copies.sessions() {
                 copies.store.drop_all_contained(session.id)?;
             }
+            copies.load()?;
         }
         erase(copies, room.limit, erasable)
     }

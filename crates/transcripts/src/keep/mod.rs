@@ -10,6 +10,7 @@ mod limit;
 mod restore;
 mod rows;
 mod settings;
+mod versions;
 
 pub use copies::KeptCopies;
 pub use deletions::DeletedSoon;
@@ -18,3 +19,4 @@ pub use limit::KeepState;
 pub use openagents_keep::{KeepError, Sizes, Verified};
 pub use restore::{RestoreError, Restored};
 pub use settings::{KEEP_SETTINGS, KeepSettings, LEAST_LIMIT, WhenDeleted};
+pub use versions::KeptVersion;

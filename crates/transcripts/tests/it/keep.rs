@@ -173,3 +173,50 @@ fn full_copies_take_what_is_deleted_soon_and_lose_nothing() {
     assert_eq!(kept.keeper.status().waiting, 1);
     assert_eq!(kept.kept(4), [0, 1, 3].into());
 }
+
+#[test]
+fn versions_of_a_log_are_listed_and_restored() {
+    let kept = Kept::new();
+    let (agent, name) = (Provider::Codex, id(1));
+    let log = kept.log(agent, 1, 20, 3);
+    kept.round();
+    let first = fs::read(&log).unwrap();
+    assert_eq!(kept.copies.replaced_at(agent, &name), None);
+    let numbers = || {
+        let versions = kept.copies.versions(agent, &name).unwrap();
+        versions.iter().map(|it| (it.number, it.bytes, it.lines, it.is_current)).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(), [(1, first.len() as u64, 21, true)]);
+    // Its agent compacts it, and writes on, without a line break at the end.
+    let compacted = first.split_inclusive(|byte| *byte == b'\n').skip(15).collect::<Vec<_>>().concat();
+    let start = &first[..first.iter().position(|byte| *byte == b'\n').unwrap() + 1];
+    let second = [start, &compacted, b"{}"].concat();
+    write(&log, std::str::from_utf8(&second).unwrap(), 2);
+    kept.round();
+    assert_eq!(numbers(), [(1, first.len() as u64, 21, false), (2, second.len() as u64, 8, true)]);
+    let replaced_at = kept.copies.replaced_at(agent, &name);
+    assert_eq!(replaced_at, Some(kept.copies.versions(agent, &name).unwrap()[1].since_ms));
+    let reader = KeptCopies::open_reader(&kept.folder.path().join("home")).unwrap().unwrap();
+    assert_eq!(reader.replaced_at(agent, &name), replaced_at, "in another process");
+    fs::remove_file(&log).unwrap();
+    kept.round();
+    assert_eq!(kept.copies.replaced_at(agent, &name), replaced_at, "of a log that no longer exists");
+    let roots = HistoryRoots::default();
+    let restored = |version| {
+        let to = kept.folder.path().join(format!("{version:?}"));
+        let restored = kept
+            .copies
+            .restore_version_to(agent, &name, version, &to, &roots)
+            .map_err(|error| error.to_string())?;
+        assert_eq!(restored.files.len(), 1);
+        Ok::<_, String>(fs::read(&restored.files[0]).unwrap())
+    };
+    assert_eq!(restored(Some(1)), Ok(first));
+    assert_eq!(restored(Some(2)), Ok(second.clone()));
+    assert_eq!(restored(None), Ok(second));
+    let missing = Err(format!("session {name} has no version 3; choose one of the listed versions"));
+    assert_eq!(restored(Some(3)), missing);
+    assert!(restored(Some(0)).is_err());
+    assert!(!kept.folder.path().join("Some(3)").exists());
+    assert_eq!(kept.copies.versions(agent, "unknown").unwrap(), []);
+}
