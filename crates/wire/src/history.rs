@@ -69,7 +69,8 @@ pub struct KeptCopy {
     /// Since when its log no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_since: Option<i64>,
-    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`.
+    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`; `prompts`: there is no copy, and only what
+    /// the user typed is left.
     pub reason: String,
 }
 
@@ -106,6 +107,10 @@ pub struct HistoryFilter {
     /// Archived ones only, or others only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// Only those whose log no longer exists, with those of which only prompts are left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub gone: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

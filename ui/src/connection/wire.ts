@@ -426,6 +426,8 @@ export type ContinueSession = {
   cwd: string;
   /** The agent's id of the session, which was listed in this folder. */
   id: string;
+  /** Continue a copy, which the agent makes with `session/fork`: the session may be open in another program. */
+  copy?: boolean;
 };
 
 /** An agent added by the user; its mode is `custom:<id>`. */
@@ -904,6 +906,8 @@ export type HistoryFilter = {
   since?: number;
   /** Archived ones only, or others only. */
   archived?: boolean;
+  /** Only those whose log no longer exists, with those of which only prompts are left. */
+  gone?: boolean;
 };
 
 export type HistoryPage = {
@@ -1026,7 +1030,8 @@ export type KeepState = 'off' | 'on' | 'paused' | 'full';
 export type KeptCopy = {
   /** Since when its log no longer exists. */
   goneSince?: number;
-  /** `retention`: the agent deletes sessions of its age; `deleted`; `unknown`. */
+  /** `retention`: the agent deletes sessions of its age; `deleted`; `unknown`; `prompts`: there is no copy, and only what
+   * the user typed is left. */
   reason: string;
 };
 

@@ -501,7 +501,7 @@ impl Methods {
 }
 
 /// Returns a service. If this bridge does not have it, the method does not exist either.
-fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
+pub(super) fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
 }
 

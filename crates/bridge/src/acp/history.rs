@@ -64,13 +64,15 @@ pub(crate) struct Row {
 
 /// Returns a page of the list, newest first; the first page also has all pinned transcripts. Blocks.
 pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result<HistoryPage, Fault> {
-    let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
+    let HistoryFilter { provider, cwd, branch, since, archived, gone } = &page.filter;
     let provider = provider.as_deref().map(self::provider).transpose()?;
     let query = Query {
         read_time: Some(LIST_READ_TIME),
         provider,
         workspace: cwd.clone(),
         since: *since,
+        // The list itself leaves out those of which only prompts are left.
+        all: *gone,
         ..Query::default()
     };
     let mut listing = history.list(&query, &within(LIST_TIME));
@@ -82,6 +84,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result
     listing.rows.retain(|row| {
         branch.as_ref().is_none_or(|branch| row.branch.as_ref() == Some(branch))
             && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
+            && (!gone || row.gone.is_some() && !row.subagent)
     });
     let total = listing.rows.len();
     let incomplete = listing.rows.iter().filter(|row| row.why_incomplete().is_some()).count();
@@ -212,11 +215,12 @@ pub(super) fn find(history: &History, session: &SessionName, budget: &Budget) ->
     })
 }
 
-/// Returns a session of an agent that ran in a folder, to continue it there; `None` if the history has none. Blocks.
+/// Returns a session of an agent that ran in a folder, to continue it or a copy of it there; `None` if the history has none. Blocks.
 pub(super) fn find_own(
     history: &History,
     rows: &Row,
     (agent, cwd, id): (&str, &Path, &str),
+    is_copy: bool,
 ) -> Result<Option<Transcript>, Fault> {
     let Some(provider) = Provider::parse(agent) else { return Ok(None) };
     let row = history.find(id, Some(provider), &within(LIST_TIME));
@@ -241,8 +245,8 @@ pub(super) fn find_own(
     }
     // A session that is hosted here is open here.
     let is_hosted = rows.hosted.contains_key(&(provider, row.id.clone()));
-    if let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
-        return Err(Fault::invalid_request(open_elsewhere(provider.display_name(), open)));
+    if !is_copy && let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
+        return Err(Fault::open_elsewhere(open_elsewhere(provider.display_name(), open)));
     }
     Ok(Some(row))
 }
@@ -258,7 +262,7 @@ fn open_elsewhere(agent: &str, OpenProcess { pid, since }: OpenProcess) -> Strin
         format!(" since {}", since.strftime("%-d %b, %H:%M"))
     });
     let since = since.unwrap_or_default();
-    format!("This session is open in {agent}{since} (process {pid}). Exit it there, then continue it here.")
+    format!("This session is open in {agent}{since} (process {pid}). Exit it there, or continue a copy.")
 }
 
 pub(super) fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {

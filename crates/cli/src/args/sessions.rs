@@ -87,6 +87,9 @@ pub(crate) struct Continue {
     /// Another agent, which gets a brief of the session
     #[arg(long = "in", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Continue a copy, as when it is open in another program
+    #[arg(long, conflicts_with_all = ["agent", "command"])]
+    pub(crate) copy: bool,
     /// Print the command that continues it in a terminal
     #[arg(long, conflicts_with = "agent")]
     pub(crate) command: bool,

@@ -47,7 +47,12 @@ async fn continue_session(
                 return Ok(ExitCode::FAILURE);
             }
         }
-        let request = ContinueSession { agent: agent.to_owned(), cwd: folder.to_owned(), id: session.id };
+        let request = ContinueSession {
+            agent: agent.to_owned(),
+            cwd: folder.to_owned(),
+            id: session.id,
+            copy: wanted.copy,
+        };
         let SessionRef { session_id } = client.call::<methods::AgentsContinueSession>(request).await?;
         session_id
     } else {

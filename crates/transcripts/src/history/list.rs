@@ -145,12 +145,14 @@ impl History {
             source,
             files: files.unwrap_or_default(),
             kept: HashMap::new(),
+            prompts: HashMap::new(),
             by_id: OnceLock::new(),
         };
         let mut folders: Vec<_> = sources.into_iter().zip(found).map(folder).collect();
         // Logs that were not found in time are not gone.
         if !budget.spent() {
             self.add_kept(&mut folders);
+            self.add_prompts(&mut folders);
         }
         folders
     }
@@ -169,6 +171,10 @@ impl History {
                 if let Some(log) = found.folder.kept.get(&found.file.path) {
                     let gone = Some(log.gone.unwrap_or_default());
                     listing.rows.push(Transcript { gone, ..log.row.clone() });
+                    continue;
+                }
+                if let Some(row) = found.folder.prompts.get(&found.file.path) {
+                    listing.rows.push(row.clone());
                     continue;
                 }
                 match remembered.get(found.file.path.as_os_str()) {
@@ -234,6 +240,8 @@ pub(super) struct Folder {
     pub(super) files: Vec<LogFile>,
     /// The kept ones among them, by path.
     pub(super) kept: HashMap<PathBuf, Arc<KeptLog>>,
+    /// The rows of those of which only prompts are left, by path.
+    pub(super) prompts: HashMap<PathBuf, Transcript>,
     by_id: OnceLock<HashMap<String, PathBuf>>,
 }
 

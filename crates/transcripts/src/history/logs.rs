@@ -7,6 +7,7 @@ use super::{
     kept::KeptLogs,
     listing_cache::{ListingCache, MemoryListingCache},
     moved::MovedFolders,
+    prompts::PromptFiles,
     roots::HistoryRoots,
     search_text::word_index::WordIndex,
     settings::{ExcludedSessions, ExclusionCheck, Exclusions},
@@ -28,6 +29,7 @@ pub struct History {
     pub(super) words: Option<Arc<dyn WordIndex>>,
     /// Copies of logs that no longer exist.
     pub(super) kept: Option<Arc<dyn KeptLogs>>,
+    pub(super) prompts: Arc<PromptFiles>,
     /// Shared by all clones: a change applies to each.
     pub(super) excluded: Arc<Exclusions>,
     /// Shared in the same way.
@@ -45,6 +47,7 @@ impl History {
             cache,
             words: None,
             kept: None,
+            prompts: Arc::default(),
             excluded: Arc::default(),
             moved: Arc::default(),
             limit: None,
@@ -95,11 +98,17 @@ impl History {
     }
 
     /// Sets where sessions belong whose folders were moved.
-    pub(crate) fn follow(&self, rows: &mut [Transcript]) {
+    pub(super) fn follow(&self, rows: &mut [Transcript]) {
         let moved = self.moved.read().in_effect();
         for row in rows {
             row.moved_to = row.cwd.as_deref().and_then(|cwd| moved.find(cwd));
         }
+    }
+
+    /// Completes a row that was stored with what is not stored in it.
+    pub(crate) fn complete(&self, row: &mut Transcript) {
+        self.follow(std::slice::from_mut(row));
+        row.gone = self.gone_log(row);
     }
 
     /// Returns the folders of the agents.

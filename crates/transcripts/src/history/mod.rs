@@ -17,6 +17,7 @@ mod logs;
 mod moved;
 mod open_process;
 mod part;
+mod prompts;
 mod read;
 mod repository;
 mod requests;

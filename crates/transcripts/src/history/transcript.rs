@@ -193,6 +193,8 @@ pub enum GoneReason {
     Retention,
     /// It was younger, so it was deleted by hand or by a program.
     Deleted,
+    /// Its log was not kept, but what the user typed in it is stored elsewhere.
+    PromptsOnly,
     #[default]
     Unknown,
 }
@@ -203,6 +205,7 @@ impl GoneReason {
         match self {
             Self::Retention => "retention",
             Self::Deleted => "deleted",
+            Self::PromptsOnly => "prompts",
             Self::Unknown => "unknown",
         }
     }

@@ -212,7 +212,7 @@ impl HistoryIndex {
                 continue;
             }
             let Some(mut session) = self.session(key)? else { continue };
-            history.follow(std::slice::from_mut(&mut session));
+            history.complete(&mut session);
             if !history.holds(&session) {
                 continue;
             }

@@ -4,5 +4,6 @@ mod excluded;
 mod formats;
 mod history;
 mod keep;
+mod prompts;
 mod reported;
 mod usage;
