@@ -145,6 +145,7 @@ pub struct ReadHistory {
 
 /// A part of another agent's session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
 pub struct PastPart {
     /// Its row.
     pub session: PastSession,
@@ -158,6 +159,9 @@ pub struct PastPart {
     pub size: u64,
     /// Lines that could not be read.
     pub omitted: u64,
+    /// Since when its agent's log has less than before, or something else; the older versions are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_at: Option<i64>,
 }
 
 /// Params of `_openagents/history/line`.

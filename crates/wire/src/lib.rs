@@ -46,8 +46,8 @@ pub use history::{
     SearchSessions, SessionName, SuggestedFolder, SuggestedFolders,
 };
 pub use keep::{
-    DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange, KeepSnapshot, KeepState,
-    RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
+    CopyVersion, CopyVersions, DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange,
+    KeepSnapshot, KeepState, RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
 };
 pub use meta::{
     ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, LoginMeta, Meta, ModeMeta,

@@ -252,6 +252,8 @@ methods! {
             "Deletes kept copies without a trace. A session whose log exists is kept again." [ONLY_HERE];
         "_openagents/keep/restore" Admin KeepRestore(RestoreCopy) -> RestoredFiles:
             "Writes a kept session to a folder, or to where its agent finds it again. Nothing is overwritten." [ONLY_HERE, NO_PAST_SESSION];
+        "_openagents/keep/versions" View KeepVersions(SessionName) -> CopyVersions:
+            "Lists the versions of a kept session's log: its agent may have shortened it." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:

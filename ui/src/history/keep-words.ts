@@ -11,6 +11,11 @@ export function keptWords(agent: string, { goneSince, reason }: KeptCopy): strin
   return reason === 'deleted' ? `Kept copy · deleted in ${agent}${on}` : 'Kept copy · its log no longer exists';
 }
 
+/** Says that an agent's log has less than before, or something else. */
+export function replacedWords(agent: string, at: number): string {
+  return `${agent} rewrote this log on ${DAY.format(at)}`;
+}
+
 /** Which agents delete sessions, and when. */
 export function deletionWords(soon: readonly DeletedSoon[]): string {
   const days = soon[0]?.days;

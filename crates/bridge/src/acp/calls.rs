@@ -278,6 +278,7 @@ impl Methods {
             Ours::KeepVerify(_) => self.verify_copies(),
             Ours::KeepForget(which) => self.forget_copies(which),
             Ours::KeepRestore(restore) => self.restore_copy(restore).await,
+            Ours::KeepVersions(session) => self.versions(session).await,
             Ours::UsageReport(query) => self.usage(query),
             Ours::ExportPrepare(wanted) => self.prepare_export(wanted).await,
             Ours::ExportRead(wanted) => self.read_export(&wanted),

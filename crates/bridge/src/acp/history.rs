@@ -193,7 +193,8 @@ pub(super) fn read_part(history: &History, rows: &Row, wanted: &ReadHistory) -> 
         updates.extend(images.into_iter().map(shown));
     }
     let (from, to, size, omitted) = (read.from, read.to, read.size, read.omitted);
-    Ok(PastPart { session: rows.row(&found), updates, from, to, size, omitted })
+    let replaced_at = history.replaced_at(&found);
+    Ok(PastPart { session: rows.row(&found), updates, from, to, size, omitted, replaced_at })
 }
 
 /// Returns a raw line of a transcript, for the inspector. Blocks.

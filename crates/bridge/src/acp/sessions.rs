@@ -28,8 +28,8 @@ use openagents_sessions::{
 };
 use openagents_wire::{
     self as wire, AgentSession, AgentSessions, AgentSessionsQuery, AttachParams, AttachResult,
-    ContinueSession, DeleteAgentSession, Method, NewSessionMeta, Scope, SessionRef, SnapshotMark, TrustResult,
-    TrustSnapshot, TrustedWorkspace, methods,
+    ContinueSession, DeleteAgentSession, Method, NewSessionMeta, Scope, SessionRef, SnapshotMark,
+    TrustResult, TrustSnapshot, TrustedWorkspace, methods,
 };
 use serde_json::json;
 use std::{path::Path, sync::Arc};

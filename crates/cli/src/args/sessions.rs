@@ -184,9 +184,17 @@ pub(crate) enum KeepCommand {
         /// The agent's own folder, so that it continues the session
         #[arg(long, conflicts_with = "to")]
         into_agent: bool,
+        /// A version of its log, as `versions` numbers them
+        #[arg(long, value_name = "NUMBER", requires = "to")]
+        version: Option<usize>,
         /// Don't ask
         #[arg(long)]
         yes: bool,
+    },
+    /// List the versions of a session's log: its agent may have shortened it
+    Versions {
+        /// Id of the session, or its beginning
+        id: String,
     },
     /// Delete copies
     Forget {

@@ -114,6 +114,12 @@ impl History {
         }
     }
 
+    /// Returns since when, in milliseconds since the epoch, a session's log has less than its agent wrote, or something else;
+    /// its older versions are kept. `None` if it has only grown, or is not kept.
+    pub fn replaced_at(&self, session: &Transcript) -> Option<i64> {
+        self.kept.as_ref()?.replaced_at(session.provider, &session.id)
+    }
+
     /// Returns whether the log of a session no longer exists, and why.
     pub(super) fn gone_log(&self, session: &Transcript) -> Option<Gone> {
         let path = &session.file_path;

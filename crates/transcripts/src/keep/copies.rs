@@ -288,6 +288,10 @@ impl KeptLogs for KeptCopies {
             .collect()
     }
 
+    fn replaced_at(&self, provider: Provider, id: &str) -> Option<i64> {
+        Self::replaced_at(self, provider, id)
+    }
+
     fn unpack(&self, provider: Provider, id: &str) -> io::Result<Option<Arc<Unpacked>>> {
         self.unpack_version(provider, id, None)
     }
