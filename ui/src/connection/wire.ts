@@ -430,6 +430,22 @@ export type ContinueSession = {
   copy?: boolean;
 };
 
+/** A version of the log of a kept session. */
+export type CopyVersion = {
+  /** From 1. */
+  number: number;
+  /** When it was first seen. */
+  since: number;
+  bytes: number;
+  lines: number;
+};
+
+/** The result of `_openagents/keep/versions`. */
+export type CopyVersions = {
+  /** The oldest first; the last one is the current log. */
+  versions: Array<CopyVersion>;
+};
+
 /** An agent added by the user; its mode is `custom:<id>`. */
 export type CustomAgent = {
   /** 1 to 64 of `a-z 0-9 - _ .`. */
@@ -1430,6 +1446,8 @@ export type PastPart = {
   size: number;
   /** Lines that could not be read. */
   omitted: number;
+  /** Since when its agent's log has less than before, or something else; the older versions are kept. */
+  replacedAt?: number;
 };
 
 /** A row of another agent's session. */
@@ -1698,6 +1716,8 @@ export type Removed = { removed: boolean };
 export type RestoreCopy = {
   /** A new or empty folder, not an agent's. Absent: where the agent finds the session again. */
   to?: string;
+  /** A version of its log, from 1; absent for the newest one. Only with `to`. */
+  version?: number;
   /** `claude-code`, `codex`, … */
   provider: string;
   id: string;

@@ -71,8 +71,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result
         provider,
         workspace: cwd.clone(),
         since: *since,
-        // The list itself leaves out those of which only prompts are left.
-        all: *gone,
+        prompts: *gone,
         ..Query::default()
     };
     let mut listing = history.list(&query, &within(LIST_TIME));
@@ -84,7 +83,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result
     listing.rows.retain(|row| {
         branch.as_ref().is_none_or(|branch| row.branch.as_ref() == Some(branch))
             && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
-            && (!gone || row.gone.is_some() && !row.subagent)
+            && (!gone || row.gone.is_some())
     });
     let total = listing.rows.len();
     let incomplete = listing.rows.iter().filter(|row| row.why_incomplete().is_some()).count();

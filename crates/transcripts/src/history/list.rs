@@ -30,7 +30,8 @@ impl History {
         let mut listing = self.rows(query, budget);
         let rows = &mut listing.rows;
         if !query.all {
-            rows.retain(|row| !row.hidden && !row.subagent);
+            let is_shown = |row: &Transcript| !row.hidden && !row.subagent;
+            rows.retain(|row| is_shown(row) && (query.prompts || !row.is_prompts_only()));
         }
         if let Some(workspace) = &query.workspace {
             retain_workspace(workspace, rows);
@@ -74,7 +75,13 @@ impl History {
     /// Returns the sessions of logs that were found, like [`History::rows`].
     pub(super) fn rows_of(&self, folders: &[Folder], query: &Query, budget: &Budget) -> Listing {
         let timed_out = budget.timed_out();
-        if *query == (Query { all: query.all, read_time: query.read_time, ..Query::default() })
+        if *query
+            == (Query {
+                all: query.all,
+                prompts: query.prompts,
+                read_time: query.read_time,
+                ..Query::default()
+            })
             && !budget.spent()
         {
             self.forget_vanished(folders);

@@ -178,7 +178,6 @@ fn row(provider: Provider, path: &Path, id: &str, prompts: &[Prompt]) -> Option<
         cwd: first.folder.clone(),
         created_at: Some(first.at),
         user_turns: Some(prompts.len() as u64),
-        hidden: true,
         gone: Some(Gone { since: None, reason: GoneReason::PromptsOnly }),
         ..file.unread(provider)
     };

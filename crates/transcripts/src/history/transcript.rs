@@ -243,6 +243,11 @@ impl Unknown {
 }
 
 impl Transcript {
+    /// Returns whether only what the user typed is left of it.
+    pub fn is_prompts_only(&self) -> bool {
+        self.gone.is_some_and(|gone| gone.reason == GoneReason::PromptsOnly)
+    }
+
     /// Returns the folder that it belongs to: its working directory, or where that is now.
     pub fn folder(&self) -> Option<&Path> {
         self.moved_to.as_deref().or(self.cwd.as_deref())
@@ -323,8 +328,10 @@ pub struct Query {
     pub workspace: Option<PathBuf>,
     /// Only sessions changed since this time, in milliseconds since the epoch.
     pub since: Option<i64>,
-    /// Includes hidden sessions and sub-agents.
+    /// Includes hidden sessions and sub-agents, and those of which only prompts are left.
     pub all: bool,
+    /// Includes those of which only prompts are left.
+    pub prompts: bool,
     /// Maximum number of rows; 0 for no limit.
     pub limit: usize,
     /// Time for reading logs that are not cached, newest first; the others stay unread. `None` for all of the budget.

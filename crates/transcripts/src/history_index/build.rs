@@ -44,7 +44,8 @@ impl HistoryIndex {
         cancel: &CancellationToken,
         progress: &mut dyn FnMut(IndexProgress) -> bool,
     ) -> rusqlite::Result<()> {
-        let listing = history.list(&Query::default(), &Budget::within(TIME, cancel));
+        let listing =
+            history.list(&Query { prompts: true, ..Query::default() }, &Budget::within(TIME, cancel));
         if self.update_from(listing, history, cancel, progress)? || self.is_unscrubbed() {
             self.compact();
         }

@@ -362,10 +362,12 @@ impl Shared {
         // This scan covers all notifications up to now.
         while wakes.try_recv().is_ok() {}
         let began = Instant::now();
-        let listing = self.history.list(&Query::default(), &Budget::within(TIME, cancel));
+        let listing =
+            self.history.list(&Query { prompts: true, ..Query::default() }, &Budget::within(TIME, cancel));
         let took = began.elapsed();
         let mut counts: HashMap<Provider, SessionCounts> = HashMap::new();
-        listing.rows.iter().for_each(|row| counts.entry(row.provider).or_default().add(row));
+        let whole = listing.rows.iter().filter(|row| !row.is_prompts_only());
+        whole.for_each(|row| counts.entry(row.provider).or_default().add(row));
         *self.counts.lock() = counts;
         let is_new = reader.take(&listing, &mut self.news.lock());
         if is_new {
