@@ -242,9 +242,10 @@ impl CopyStore {
             transaction.pragma_update(None, "user_version", FORMAT)?;
             transaction.commit()?;
         }
-        if lock.is_some() {
-            connection
-                .execute_batch("CREATE TABLE IF NOT EXISTS compact (pack INTEGER PRIMARY KEY) STRICT")?;
+        // Stores were created without it.
+        let has_compact = "SELECT count(*) FROM sqlite_schema WHERE name = 'compact'";
+        if lock.is_some() && connection.query_row(has_compact, [], |row| row.get::<_, u32>(0))? == 0 {
+            connection.execute_batch("CREATE TABLE compact (pack INTEGER PRIMARY KEY NOT NULL) STRICT")?;
         }
         Ok(Self {
             folder: folder.to_owned(),

@@ -147,10 +147,14 @@ fn child(folder: &Path, limit: &str) -> Command {
 /// `KILLS` sets the number of kills.
 #[test]
 fn kills_lose_nothing_that_was_captured() {
-    let folder = tempfile::tempdir().unwrap();
+    let mut folder = tempfile::tempdir().unwrap();
     let mut random = fastrand::Rng::new();
     let kills = env::var("KILLS").map_or(40, |kills| kills.parse().unwrap());
     for kill in 0..kills {
+        // All copies are read after each kill.
+        if kill % 40 == 0 {
+            folder = tempfile::tempdir().unwrap();
+        }
         let mut child = child(folder.path(), "unlimited").spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut report = Report::default();
