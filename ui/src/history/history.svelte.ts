@@ -15,6 +15,11 @@ interface Progress {
 
 const UNREAD: Progress = { reached: Infinity, more: true };
 
+/** The whole list leaves out sessions of which only prompts are left. */
+function hasOthers(filter: HistoryFilter | null): boolean {
+  return filter?.gone === true;
+}
+
 /** Other agents' sessions on this computer. */
 export class History {
   /** Newest first. */
@@ -37,7 +42,9 @@ export class History {
   /** The whole list and the filtered one. */
   #all = $state.raw<Progress>(UNREAD);
   #narrowed = $state.raw<(Progress & { filter: HistoryFilter }) | null>(null);
-  readonly #progress = $derived(this.#narrowed === null || !this.#all.more ? this.#all : this.#narrowed);
+  readonly #progress = $derived(
+    this.#narrowed === null || (!this.#all.more && !hasOthers(this.#narrowed.filter)) ? this.#all : this.#narrowed,
+  );
 
   constructor(link: Link) {
     this.#link = link;
@@ -62,7 +69,8 @@ export class History {
 
   /** Sets the filter for older pages; null for all sessions. */
   narrow(filter: HistoryFilter | null): void {
-    this.#narrowed = filter === null ? null : { filter, reached: this.#all.reached, more: true };
+    const reached = hasOthers(filter) ? Infinity : this.#all.reached;
+    this.#narrowed = filter === null ? null : { filter, reached, more: true };
   }
 
   async readMore(): Promise<void> {

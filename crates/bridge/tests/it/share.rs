@@ -116,6 +116,11 @@ async fn session_that_is_open_in_a_terminal_is_not_continued_here() {
     let running = base.path().join(format!("claude/sessions/{}.json", std::process::id()));
     fs::create_dir_all(running.parent().unwrap()).unwrap();
     fs::write(&running, json!({"sessionId": ID}).to_string()).unwrap();
-    let (code, why) = error(&mut desk, "_openagents/agents/continue_session", here).await;
-    assert!(code == -32600 && why.starts_with("This session is open in Claude Code since "), "{code} {why}");
+    let (code, why) = error(&mut desk, "_openagents/agents/continue_session", here.clone()).await;
+    assert!(code == -32000 && why.starts_with("This session is open in Claude Code since "), "{code} {why}");
+    // No agent is installed here that could copy it.
+    let mut copy = here;
+    copy["copy"] = true.into();
+    let (code, why) = error(&mut desk, "_openagents/agents/continue_session", copy).await;
+    assert!(code < -32000 && !why.contains("is open in"), "{code} {why}");
 }

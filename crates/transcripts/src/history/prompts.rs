@@ -23,7 +23,7 @@ use std::{
 };
 
 /// The name of the file below the agent's folder.
-const FILE: &str = "history.jsonl";
+const PROMPTS: &str = "history.jsonl";
 /// Maximum bytes of it that are read; of a longer one, nothing.
 const BYTES: u64 = 256 << 20;
 /// Maximum bytes of a text that was pasted into a prompt and has its own file.
@@ -113,11 +113,11 @@ impl PromptFiles {
 
 /// Returns whether only prompts are left of the session with this path.
 pub(super) fn is_prompts_only(session: &Path) -> bool {
-    session.parent().is_some_and(|parent| parent.ends_with(FILE))
+    session.parent().is_some_and(|parent| parent.ends_with(PROMPTS))
 }
 
 fn file_of(provider: Provider, root: &Path) -> Option<PathBuf> {
-    matches!(provider, Provider::ClaudeCode | Provider::Codex).then(|| root.join(FILE))
+    matches!(provider, Provider::ClaudeCode | Provider::Codex).then(|| root.join(PROMPTS))
 }
 
 fn parse(bytes: &[u8]) -> Prompts {
@@ -214,7 +214,7 @@ mod tests {
             r##"{"session_id":"b","ts":1795645100,"text":"from Codex"}"##,
             r##"{"display":"[Pasted text #1 +2 lines]","pastedContents":{"1":{"contentHash":"../../secret"}},"timestamp":2,"sessionId":"a"}"##,
         ];
-        let path = folder.path().join(FILE);
+        let path = folder.path().join(PROMPTS);
         fs::write(&path, lines.join("\n")).unwrap();
         let prompts = PromptFiles::default().read(&path).unwrap();
         let texts = |id: &str| prompts[id].iter().map(|prompt| prompt.whole_text(&path)).collect::<Vec<_>>();
