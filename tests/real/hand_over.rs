@@ -1,8 +1,8 @@
 //! A task that one real agent left half done is continued by another one, with a brief that the product wrote.
 
-use crate::agents::{Agent, CLAUDE_CODE, CODEX, Scene, found, new_session};
+use crate::scene::{Agent, CLAUDE_CODE, CODEX, Scene, found, new_session};
 use anyhow::{Context as _, Result, ensure};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::fs;
 
 /// Returns the brief of the newest session of an agent, for another one.
@@ -22,10 +22,22 @@ async fn brief(scene: &mut Scene, of: Agent, reader: Agent) -> Result<String> {
     Ok(text)
 }
 
+fn scripts() -> Map<String, Value> {
+    let run = |command: &str| json!({"intent": "run", "command": command, "arguments": {"description": "Work",
+        "timeout": 20_000, "sandbox_permissions": "require_escalated", "justification": "May I?"}});
+    let half_done = json!({"turns": [
+        {"tool_calls": [run("cat missing.txt")]},
+        {"tool_calls": [{"intent": "write_file", "path": "cart.py", "content": "total = cents / 100\n"}]},
+        {"text": "It turns out that the sum rounds twice. Shall I add a test?"}]});
+    let finish = json!({"turns": [
+        {"tool_calls": [run("echo done > finished.txt")]}, {"text": "I decided to keep cents."}]});
+    Map::from_iter([("HalfDone".to_owned(), half_done), ("Finish".to_owned(), finish)])
+}
+
 #[tokio::test]
 async fn half_done_task_is_handed_from_agent_to_agent() -> Result<()> {
     let programs = ["claude", "claude-agent-acp", "codex", "codex-acp"];
-    let mut scene = Scene::with_programs(CLAUDE_CODE, &programs, false).await?;
+    let mut scene = Scene::with_scripts(CLAUDE_CODE, &programs, false, scripts()).await?;
     found(&mut scene.client, CODEX).await?;
     let folder = scene.peers.env.workspace.clone();
     fs::write(folder.join("api.py"), "fixed = True\n")?;
