@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use openagents_e2e::terminal::TestEnv;
 use serde_json::{Map, Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fs,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
@@ -63,12 +63,17 @@ struct FileState {
     links: u64,
 }
 
-/// Returns all files of Claude Code's folder.
+/// Returns the files of Claude Code's folder, without those that it writes at every start.
 fn claude_files(env: &TestEnv) -> Result<BTreeMap<PathBuf, FileState>> {
-    let (mut files, mut waiting) = (BTreeMap::new(), vec![env.folder(CLAUDE)]);
+    let folder = env.folder(CLAUDE);
+    let own = [".claude.json", "plugins"].map(|name| folder.join(name));
+    let (mut files, mut waiting) = (BTreeMap::new(), vec![folder]);
     while let Some(folder) = waiting.pop() {
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
+            if own.contains(&path) {
+                continue;
+            }
             let metadata = fs::symlink_metadata(&path)?;
             if metadata.is_dir() {
                 waiting.push(path);
@@ -167,15 +172,15 @@ async fn indexed(scene: &mut Scene) -> Result<()> {
     }
 }
 
-/// Compares what is left of Claude Code's files. Its own settings and logs change as it runs.
+/// Compares what is left of Claude Code's files with what was there before, except for the log that was continued.
 fn check_files(
     env: &TestEnv,
     copies: &Copies,
     before: &BTreeMap<PathBuf, FileState>,
-    own: &BTreeSet<PathBuf>,
+    continued: &Path,
 ) -> Result<()> {
     let now = claude_files(env)?;
-    for (path, state) in before.iter().filter(|(path, _)| !own.contains(*path)) {
+    for (path, state) in before.iter().filter(|(path, _)| path.as_path() != continued) {
         let is_old = copies.old.keys().any(|id| copies.path(id) == **path);
         match now.get(path) {
             Some(_) if is_old => anyhow::bail!("{} was not deleted", path.display()),
@@ -219,8 +224,10 @@ async fn no_session_is_lost_when_claude_code_deletes_500() -> Result<()> {
     }
     let deleted_after = started.elapsed();
     keeping(&mut scene, |kept| kept["waiting"] == 0 && kept["gone"] == OLD).await?;
+    let gone_after = started.elapsed();
     indexed(&mut scene).await?;
 
+    let kept_after = started.elapsed();
     let rows = listed(&mut scene.client, CLAUDE_CODE.mode).await?;
     let after = read_all(&mut scene, &copies).await?;
     for (id, word) in copies.all() {
@@ -237,14 +244,17 @@ async fn no_session_is_lost_when_claude_code_deletes_500() -> Result<()> {
     let (id, word) = copies.old.iter().next().context("a session")?;
     continue_gone(&mut scene, &copies, id, word).await?;
     scene.close().await?;
-    let own = BTreeSet::from([copies.path(id), scene.peers.env.folder("claude/.claude.json")]);
-    check_files(&scene.peers.env, &copies, &files, &own)?;
+    check_files(&scene.peers.env, &copies, &files, &copies.path(id))?;
     print(&[
         ("sessions deleted by Claude Code", copies.old.len().to_string()),
         ("listed, found and read as before", copies.all().count().to_string()),
+        ("the agent's first words", reply.clone()),
         ("first prompt sent after", format!("{:.1} s", asked_after.as_secs_f64())),
         ("answered after", format!("{:.1} s", answered_after.as_secs_f64())),
         ("all deleted after", format!("{:.1} s", deleted_after.as_secs_f64())),
+        ("all known to be gone after", format!("{:.1} s", gone_after.as_secs_f64())),
+        ("indexed after", format!("{:.1} s", kept_after.as_secs_f64())),
+        ("compared after", format!("{:.1} s", started.elapsed().as_secs_f64())),
     ]);
     scene.peers.end()
 }
