@@ -117,6 +117,8 @@ pub(crate) struct Scene {
     pub(crate) of_subagents: Vec<String>,
     /// Goes to the agent with the next answer to an approval.
     pub(crate) message: Option<&'static str>,
+    /// An approval that contains the first text is denied, with the second one as the reason.
+    pub(crate) denied: Option<(String, String)>,
 }
 
 impl Scene {
@@ -151,12 +153,26 @@ impl Scene {
         }
         found(&mut client, agent).await?;
         let session = new_session(&mut client, agent, &peers.env.workspace).await?;
-        Ok(Self { agent, peers, client, session, connections, of_subagents: Vec::new(), message: None })
+        Ok(Self {
+            agent,
+            peers,
+            client,
+            session,
+            connections,
+            of_subagents: Vec::new(),
+            message: None,
+            denied: None,
+        })
     }
 
     /// Sends a prompt, answers every approval with the option of this id or kind, and returns the number
     /// of approvals and the last text.
-    pub(crate) async fn turn(&mut self, script: &str, answer: &str, seen: Option<Canary>) -> Result<(usize, String)> {
+    pub(crate) async fn turn(
+        &mut self,
+        script: &str,
+        answer: &str,
+        seen: Option<Canary>,
+    ) -> Result<(usize, String)> {
         self.say(&format!("{PROMPT} [[script:{script}]]"), answer, seen).await
     }
 
@@ -189,12 +205,16 @@ impl Scene {
                     ensure!(!self.has_sung(canary), "{canary:?} ran before {} was answered", self.agent.mode);
                 }
                 let options = approval["options"].as_array().context("options")?;
+                let denied = self.denied.as_ref().filter(|(text, _)| approval.to_string().contains(text));
+                let wanted = if denied.is_some() { "reject_once" } else { answer };
                 let option = options
                     .iter()
-                    .find(|option| option["kind"] == answer || option["id"] == answer)
-                    .with_context(|| format!("{answer}: {approval}"))?;
+                    .find(|option| option["kind"] == wanted || option["id"] == wanted)
+                    .with_context(|| format!("{wanted}: {approval}"))?;
+                let message =
+                    denied.map(|(_, reason)| reason.clone()).or(self.message.take().map(str::to_owned));
                 let params = json!({"sessionId": self.session, "approvalId": approval["id"], "optionId": option["id"],
-                    "message": self.message.take(), "content": first_choices(approval)});
+                    "message": message, "content": first_choices(approval)});
                 self.client.request("_openagents/approvals/answer", params).await?;
             }
             if frame["id"] == prompt {
@@ -290,8 +310,13 @@ async fn installed(client: &mut Client, agent: Agent) -> Result<()> {
 }
 
 pub(crate) async fn new_session(client: &mut Client, agent: Agent, folder: &Path) -> Result<Value> {
-    let session =
-        client.request("session/new", json!({"cwd": folder, "mcpServers": []})).await?["sessionId"].clone();
+    let session = client
+        .request(
+            "session/new",
+            json!({"cwd": folder, "mcpServers": [], "_meta": {"openagents": {"open": true}}}),
+        )
+        .await?["sessionId"]
+        .clone();
     client.request("session/set_mode", json!({"sessionId": session, "modeId": agent.mode})).await?;
     Ok(session)
 }

@@ -264,10 +264,7 @@ async fn continue_gone(scene: &mut Scene, copies: &Copies, id: &str, word: &str)
     let here = json!({"agent": CLAUDE_CODE.mode, "cwd": scene.peers.env.workspace, "id": id});
     let continued = scene.client.request("_openagents/agents/continue_session", here).await?;
     scene.session = continued["sessionId"].clone();
-    scene
-        .client
-        .request("_openagents/attach", json!({"sessionId": scene.session, "since": 0}))
-        .await?;
+    scene.client.request("_openagents/attach", json!({"sessionId": scene.session, "since": 0})).await?;
     let (_, reply) = scene.say("What was it? [[script:Nothing]]", "reject_once", None).await?;
     ensure!(reply.contains("Nothing to do.") && !reply.contains("starts a new session"), "{reply}");
     let history =
