@@ -135,7 +135,8 @@ impl Peers {
         PseudoTerminal::start(self.command(line)?)
     }
 
-    fn command(&self, line: &str) -> Result<Command> {
+    /// Returns one shell command line that runs in the workspace.
+    pub fn command(&self, line: &str) -> Result<Command> {
         let mut command = Command::new("sh");
         command.args(["-c", line]);
         self.env.surround(&mut command);

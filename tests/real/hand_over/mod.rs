@@ -4,6 +4,7 @@
 //! `TASKS=all` runs all of them, `TASKS=cart,login` those; the default is one for each of three languages.
 
 mod check;
+mod importer;
 mod tasks;
 
 use crate::scene::{Agent, CLAUDE_CODE, CODEX, Scene, found, new_session};
@@ -45,6 +46,8 @@ struct Outcome {
     cited: usize,
     /// Citations that do not open at their quote.
     wrong: Vec<String>,
+    /// Ways from the first agent to the second one: the facts that each hands over, of how many, and its tokens.
+    ways: Vec<(&'static str, usize, usize, usize)>,
     /// Tokens of both briefs and their transcripts.
     tokens: Vec<(usize, usize)>,
     seconds: f64,
@@ -117,6 +120,8 @@ async fn run(scene: &mut Scene, number: usize, task: &Task, encoding: &CoreBPE) 
     scene.denied = None;
     scene.close().await?;
     fs::write(folder.join(&task.edited), BY_HAND)?;
+    let imported = importer::imported(&scene.peers, &folder).context("Codex's importer")?.conversation();
+    let mut ways = vec![("Codex's importer", imported)];
 
     let mut briefs = Vec::new();
     let stages = [(CLAUDE_CODE, CODEX, "take", "codex"), (CODEX, CLAUDE_CODE, "end", "claude")];
@@ -133,6 +138,11 @@ async fn run(scene: &mut Scene, number: usize, task: &Task, encoding: &CoreBPE) 
         }
         outcome.mistakes[at] = task.mistakes(&folder, stage);
         briefs.push(text);
+    }
+    ways.insert(0, ("brief", briefs[0].clone()));
+    for (way, text) in ways {
+        let (known, all) = importer::known(task, &text);
+        outcome.ways.push((way, known, all, encoding.encode_ordinary(&text).len()));
     }
     outcome.forbidden = task.edited_protected(&folder).count();
     for fact in task.facts() {
@@ -222,7 +232,8 @@ fn print(outcomes: &[Outcome], took: Duration) {
         "task", "", "finished", "edits", "facts", "cited", "tokens of both briefs", "s"
     );
     for outcome in outcomes {
-        let Outcome { name, language, mistakes, forbidden, missing, cited, wrong, tokens, seconds } = outcome;
+        let Outcome { name, language, mistakes, forbidden, missing, cited, wrong, tokens, seconds, .. } =
+            outcome;
         let tokens: Vec<String> = tokens.iter().map(|(brief, log)| format!("{brief}/{log}")).collect();
         let finished = mistakes.iter().map(|mistakes| if mistakes.is_empty() { "yes" } else { "no" });
         println!(
@@ -240,4 +251,12 @@ fn print(outcomes: &[Outcome], took: Duration) {
         }
     }
     println!("{} tasks in {:.0} s", outcomes.len(), took.as_secs_f64());
+    for at in 0..outcomes.first().map_or(0, |outcome| outcome.ways.len()) {
+        let (name, ..) = outcomes[0].ways[at];
+        let sum = |of: fn(&(&str, usize, usize, usize)) -> usize| {
+            outcomes.iter().filter_map(|outcome| outcome.ways.get(at)).map(of).sum::<usize>()
+        };
+        let tokens = sum(|way| way.3) / outcomes.len();
+        println!("{name:<20} {}/{} facts, {tokens} tokens a task", sum(|way| way.1), sum(|way| way.2));
+    }
 }
