@@ -78,7 +78,7 @@ const USES = {
     'connection',
     'devices',
     'editor',
-    'history/(?:history-settings|keep|keep-words)',
+    'history/(?:history-settings|keep|keep-words|moved-folders)',
     'kit',
     'models',
     'privacy',

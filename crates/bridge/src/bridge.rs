@@ -408,6 +408,7 @@ impl OpenedHistory {
             .ok();
         let history = History::new(config.history, transcripts);
         history.exclude(stored.settings.excluded.clone());
+        history.follow_moved(stored.settings.moved.clone());
         let history = match &index {
             Some(index) => history.with_words(index.clone()),
             None => history,

@@ -80,14 +80,17 @@ pub(crate) fn session(history: &History, id: &str) -> anyhow::Result<Transcript>
     }
 }
 
-/// Applies the user's current exclusions; excludes every session if they cannot be read.
+/// Applies the user's current exclusions and moved folders; excludes every session if they cannot be read.
 pub(crate) fn exclude_stored(history: &History, home: &Path) -> Result<(), SettingsError> {
     let stored = HistorySettings::stored(&StoredSettings(home.to_owned()));
-    let (excluded, result) = match stored {
-        Ok(settings) => (settings.excluded, Ok(())),
-        Err(error) => (ExcludedSessions::all(), Err(error)),
+    let (settings, result) = match stored {
+        Ok(settings) => (settings, Ok(())),
+        Err(error) => {
+            (HistorySettings { excluded: ExcludedSessions::all(), ..HistorySettings::default() }, Err(error))
+        }
     };
-    history.exclude(excluded);
+    history.exclude(settings.excluded);
+    history.follow_moved(settings.moved);
     result
 }
 

@@ -8,7 +8,10 @@ use crate::{
 use anyhow::Context;
 use openagents_core::agent::AgentsSnapshot;
 use openagents_core::trust::{AgentFiles, scan_folder};
-use openagents_wire::{TrustSnapshot, TrustedWorkspace, WorkspacePath, methods};
+use openagents_wire::{
+    FolderQuery, MapFolder, MovedFolder, SuggestedFolder, SuggestedFolders, TrustSnapshot, TrustedWorkspace,
+    WorkspacePath, methods,
+};
 use std::{path::Path, process::ExitCode};
 
 pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
@@ -21,6 +24,9 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
             }
         }
         args::Workspaces::Trust { path, yes } => return trust(path, *yes),
+        args::Workspaces::Moved { old, new, forget, list: _ } => {
+            return moved(old.as_deref(), new.as_deref(), *forget);
+        }
         args::Workspaces::Revoke { path } => {
             // The folder may no longer exist.
             let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -29,6 +35,45 @@ pub(crate) fn run(command: &args::Workspaces) -> anyhow::Result<ExitCode> {
             Endpoint::open()?.call::<methods::TrustRevoke>(revoked)?;
             output::line(format_args!("Revoked  {}", shown(&path)))?;
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stores or forgets where a folder is now, or suggests that; without a folder, lists those that were moved.
+fn moved(old: Option<&Path>, new: Option<&Path>, forget: bool) -> anyhow::Result<ExitCode> {
+    let mut endpoint = Endpoint::open()?;
+    let absolute = |path: &Path| std::path::absolute(path).with_context(|| shown(path));
+    let Some(old) = old else {
+        let settings = endpoint.list::<methods::HistorySettings>()?;
+        let row = |moved: &MovedFolder| vec![output::printable(&moved.from), output::printable(&moved.to)];
+        let rows: Vec<_> = settings.moved.iter().map(row).collect();
+        output::columns(&rows).iter().try_for_each(output::line)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let from = absolute(old)?;
+    if let Some(new) = new {
+        let to = absolute(new)?;
+        let map = MapFolder { from: from.clone(), to: Some(to.clone()) };
+        endpoint.call::<methods::WorkspacesMap>(map)?;
+        output::line(format_args!("Moved  {} → {}", shown(&from), shown(&to)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if forget {
+        endpoint.call::<methods::WorkspacesMap>(MapFolder { from: from.clone(), to: None })?;
+        output::line(format_args!("Forgot  {}", shown(&from)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let SuggestedFolders { folders } = endpoint.call::<methods::WorkspacesSuggest>(FolderQuery { from })?;
+    if folders.is_empty() {
+        let old = shown(old);
+        output::line(format_args!(
+            "Not found. If you know where it is: openagents workspaces moved {old} NEW"
+        ))?;
+        return Ok(ExitCode::FAILURE);
+    }
+    for SuggestedFolder { path, evidence } in &folders {
+        output::line(output::printable(path))?;
+        evidence.iter().try_for_each(|why| output::line(format_args!("  {}", output::printable(why))))?;
     }
     Ok(ExitCode::SUCCESS)
 }

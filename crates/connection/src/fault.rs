@@ -61,6 +61,11 @@ impl Fault {
         Self::new(-32000, reason)
     }
 
+    /// Another program has the session open.
+    pub fn open_elsewhere(reason: impl Into<String>) -> Self {
+        Self { kind: Some("open"), ..Self::busy(reason) }
+    }
+
     pub(crate) fn to_wire(&self) -> Value {
         let mut wire = json!({"code": self.code, "message": self.message});
         for (key, value) in [("hint", self.hint), ("code", self.kind)] {

@@ -234,6 +234,26 @@ pub fn in_other_worktrees(cwd: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     Some((tree.top, others))
 }
 
+/// Returns the folder in the main worktree of a repository that corresponds to one in a removed worktree of it; the root
+/// if that folder is missing there. `None` if `removed` was not in one: git forgets it, and tools name its place after the
+/// repository. Blocks.
+pub fn in_main_worktree(removed: &Path, repository: &Path) -> Option<PathBuf> {
+    let removed = real_path(removed);
+    let tree = Worktree::find(&real_path(repository)).filter(Worktree::is_listed)?;
+    let main = tree.common.parent().filter(|_| tree.common.ends_with(".git"))?;
+    let listed = tree.listed_worktrees().into_iter().filter(|top| !top.exists());
+    let below_listed = || listed.filter_map(|top| removed.strip_prefix(top).ok().map(Path::to_owned)).next();
+    let below_named = || {
+        beside_repository(&tree.common).iter().find_map(|folder| {
+            let mut below = removed.strip_prefix(folder).ok()?.components();
+            below.next()?;
+            Some(below.as_path().to_owned())
+        })
+    };
+    let inside = main.join(below_listed().or_else(below_named)?);
+    Some(if inside.is_dir() { inside.components().collect() } else { main.to_owned() })
+}
+
 /// Returns whether `path` is `folder` or below it. Both are canonical as far as they exist; the missing part is
 /// compared without regard to case and Unicode normalization where the file system ignores them.
 fn lies_in(path: &Path, folder: &Path) -> bool {
@@ -392,6 +412,29 @@ mod tests {
         write(secret.join("worktrees/side/commondir"), "../..\n");
         write(base.join("side/.git"), &format!("gitdir: {}\n", secret.join("worktrees/side").display()));
         assert_eq!(git_folder(&base.join("side")), Some(secret.join("worktrees/side")));
+    }
+
+    #[test]
+    fn removed_worktree_is_found_in_its_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        write(base.join("shop/.git/HEAD"), "ref: refs/heads/main\n");
+        write(base.join("shop/.git/worktrees/side/gitdir"), &base.join("side/.git").display().to_string());
+        fs::create_dir_all(base.join("shop/src")).unwrap();
+        fs::create_dir_all(base.join("lib/.git")).unwrap();
+        for (removed, now) in [
+            ("side", Some("shop")),
+            ("side/src", Some("shop/src")),
+            ("side/gone", Some("shop")),
+            ("shop.worktrees/fix/src", Some("shop/src")),
+            ("shop-worktrees/fix", Some("shop")),
+            ("shop-worktrees", None),
+            ("other", None),
+        ] {
+            let found = in_main_worktree(&base.join(removed), &base.join("shop/src"));
+            assert_eq!(found, now.map(|now| base.join(now)), "{removed}");
+        }
+        assert_eq!(in_main_worktree(&base.join("side"), &base.join("lib")), None);
     }
 
     #[test]

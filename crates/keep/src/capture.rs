@@ -6,9 +6,9 @@ use crate::{
     store::{CopyStore, KeepError, Version},
 };
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, SeekFrom, Write},
 };
 use xxhash_rust::xxh3::Xxh3;
 
@@ -62,22 +62,35 @@ impl CopyStore {
         self.add(&version, source, length, kind, sealing)?;
         let Some(before) = newest else { return Ok(Captured::More(length)) };
         let is_contained = match kind {
-            FileKind::Lines => self.has_lines(&before, source, length)?,
-            FileKind::Document => self.has_texts(&before, source, length)?,
+            FileKind::Document if length > DOCUMENT => false,
+            _ => self.has_content(before.id, kind, &mut |to| {
+                source.seek(SeekFrom::Start(0))?;
+                io::copy(&mut source.take(length), to)?;
+                Ok(())
+            })?,
         };
         Ok(Captured::Rewritten { before_stays: !is_contained })
     }
 
-    /// Removes the versions of a collection whose content is in a newer one: those for which [`CopyStore::capture`]
-    /// returned `before_stays: false`. Blocks.
+    /// Removes the versions of a file whose content is in the newest one: those for which [`CopyStore::capture`] returned
+    /// `before_stays: false`, and incomplete ones since. Blocks.
     pub fn drop_contained(&self, collection: i64, name: &str) -> Result<(), KeepError> {
-        let files = self.files(collection, true)?;
-        let versions: Vec<i64> =
-            files.iter().filter(|file| file.name == name).map(|file| file.version).collect();
-        match versions[..] {
-            [.., before, _] => self.remove([before].into()),
-            _ => Ok(()),
+        let file = self.file(collection, name)?;
+        let mut contained = BTreeSet::new();
+        {
+            let connection = self.connection.lock();
+            let sql =
+                "SELECT id, ending = x'' FROM versions WHERE file = ?1 ORDER BY id DESC LIMIT -1 OFFSET 1";
+            let mut versions = connection.prepare_cached(sql)?;
+            let mut versions = versions.query([file])?;
+            while let Some(row) = versions.next()? {
+                contained.insert(row.get(0)?);
+                if !row.get::<_, bool>(1)? {
+                    break;
+                }
+            }
         }
+        self.remove(&contained)
     }
 
     fn add(
@@ -94,38 +107,62 @@ impl CopyStore {
                 source.seek(SeekFrom::Start(version.length))?;
                 let (id, start) = (version.id, version.length);
                 let new = NewBytes { version: id, start, length: length - start, ending: &ending, kind };
-                sealing.add(new, source)
+                sealing.add(new, source).inspect_err(|_| sealing.forget(id))
             }
             _ => self.append(version, source, length, &ending),
         }
     }
 
-    /// Returns whether the first `length` bytes of a file have every line of a version.
-    fn has_lines(&self, before: &Version, source: &mut File, length: u64) -> Result<bool, KeepError> {
-        source.seek(SeekFrom::Start(0))?;
+    /// Removes older versions of the files of a collection whose content is in the newest one: of a log that was
+    /// shortened and later restored, the first one too. Reads all of them. Blocks.
+    pub fn drop_all_contained(&self, collection: i64) -> Result<(), KeepError> {
+        let (newest, all) = (self.files(collection, false)?, self.files(collection, true)?);
+        let mut contained = BTreeSet::new();
+        for newest in newest {
+            let kind = FileKind::of(&newest.name);
+            for older in all.iter().filter(|it| it.name == newest.name && it.version < newest.version) {
+                let is_contained = self.has_content(older.version, kind, &mut |to| {
+                    self.write_to(newest.version, to).map(drop)
+                })?;
+                if is_contained {
+                    contained.insert(older.version);
+                }
+            }
+        }
+        self.remove(&contained)
+    }
+
+    /// Returns whether a content, which `write` writes, has every line of a version, or every text of a document.
+    fn has_content(&self, version: i64, kind: FileKind, write: &mut Writing<'_>) -> Result<bool, KeepError> {
+        match kind {
+            FileKind::Lines => self.has_lines(version, write),
+            FileKind::Document => self.has_texts(version, write),
+        }
+    }
+
+    fn has_lines(&self, version: i64, write: &mut Writing<'_>) -> Result<bool, KeepError> {
         let mut here = HashSet::new();
         let mut add = |sum| {
             here.insert(sum);
         };
         let mut lines = LineSums::default();
-        io::copy(&mut BufReader::new(source.take(length)), &mut lines.each(&mut add))?;
+        write(&mut lines.each(&mut add))?;
         lines.end(&mut add);
         let (mut lines, mut has_all) = (LineSums::default(), true);
         let mut look = |sum| has_all &= here.contains(&sum);
-        self.write_to(before.id, &mut lines.each(&mut look))?;
+        self.write_to(version, &mut lines.each(&mut look))?;
         lines.end(&mut look);
         Ok(has_all)
     }
 
-    /// Returns whether a document has every text of a version. A text that has grown is the same text.
-    fn has_texts(&self, before: &Version, source: &mut File, length: u64) -> Result<bool, KeepError> {
-        if before.length.max(length) > DOCUMENT {
+    /// A text that has grown is the same text.
+    fn has_texts(&self, version: i64, write: &mut Writing<'_>) -> Result<bool, KeepError> {
+        if self.version(version)?.is_none_or(|version| version.length > DOCUMENT) {
             return Ok(false);
         }
-        source.seek(SeekFrom::Start(0))?;
         let (mut old, mut new) = (Vec::new(), Vec::new());
-        source.take(length).read_to_end(&mut new)?;
-        self.write_to(before.id, &mut old)?;
+        write(&mut new)?;
+        self.write_to(version, &mut old)?;
         let mut here: Vec<&[u8]> = texts(&new).collect();
         here.sort_unstable();
         let has = |text: &[u8]| {
@@ -135,6 +172,9 @@ impl CopyStore {
         Ok(texts(&old).all(has))
     }
 }
+
+/// Writes the bytes of a content.
+type Writing<'a> = dyn FnMut(&mut dyn Write) -> Result<(), KeepError> + 'a;
 
 /// Returns what is between the quotes of a document, also of one that is a text in it; without short texts.
 fn texts(document: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -22,9 +22,11 @@
 //! | 1 | `store` | the folder, its database, and its journal |
 //! | 2 | `links` | files that must not vanish before they are captured |
 //! | 2 | `reading` | the bytes of a version, and whether they are damaged |
+//! | 2 | `spare` | room for erasing on a full disk |
 //! | 3 | `sealing` | from the journal into packs |
 //! | 4 | `erasing` | removing versions without a trace |
 //! | 5 | `capture` | what is new in a file |
+//! | 5 | `recompressing` | packs that are compressed again |
 
 mod capture;
 mod cut;
@@ -33,11 +35,13 @@ mod links;
 mod pack;
 mod reading;
 mod recipe;
+mod recompressing;
 mod sealing;
+mod spare;
 mod store;
 
 pub use capture::Captured;
 pub use links::Endangered;
 pub use reading::{Damage, DamagedFile, Verified};
 pub use sealing::Sealing;
-pub use store::{Collection, CopyStore, KeepError, KeptFile, Sizes};
+pub use store::{Collection, CopyStore, KeepError, KeptFile, Rewritten, Sizes};

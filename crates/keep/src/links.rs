@@ -1,7 +1,10 @@
 //! Hard links to files that may be deleted before they are captured: a link costs nothing, and the program that writes
 //! the file continues to write the same one.
 
-use crate::store::{CopyStore, KeepError};
+use crate::{
+    pack::remove_if_there,
+    store::{CopyStore, KeepError},
+};
 use rusqlite::{OptionalExtension as _, params};
 use std::{
     fs, io,
@@ -86,11 +89,4 @@ fn replace_link(path: &Path, link: &Path) -> io::Result<()> {
     fs::rename(&new, link)?;
     // Two links to the same file are left as they are.
     remove_if_there(&new)
-}
-
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

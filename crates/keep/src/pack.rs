@@ -15,8 +15,13 @@ pub(crate) const FRAME: usize = 1 << 20;
 /// Bytes of content that a frame may have at most; a forged length must not exhaust memory.
 pub(crate) const LONGEST_FRAME: usize = 64 << 20;
 
-/// The level of compression. Level 19 makes logs a tenth smaller, at 2 MB/s.
-const LEVEL: i32 = 3;
+/// How well frames are compressed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Level {
+    Fast = 3,
+    /// A tenth smaller for logs, at 2 MB/s.
+    Best = 19,
+}
 
 const UNFINISHED: &str = "part";
 
@@ -74,23 +79,41 @@ pub(crate) struct PackWriter {
     file: BufWriter<File>,
     at: u64,
     compressor: Compressor<'static>,
+    is_finished: bool,
+}
+
+impl std::fmt::Debug for PackWriter {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PackWriter").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 impl PackWriter {
-    pub(crate) fn create(folder: &Path, id: i64) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path, id: i64, level: Level) -> io::Result<Self> {
         let mut options = File::options();
         options.write(true).create(true).truncate(true);
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(path(folder, id).with_extension(UNFINISHED))?;
-        let mut compressor = Compressor::new(LEVEL)?;
+        let mut compressor = Compressor::new(level as i32)?;
         compressor.include_checksum(true)?;
-        Ok(Self { folder: folder.to_owned(), id, file: BufWriter::new(file), at: 0, compressor })
+        Ok(Self {
+            folder: folder.to_owned(),
+            id,
+            file: BufWriter::new(file),
+            at: 0,
+            compressor,
+            is_finished: false,
+        })
     }
 
     /// Compresses a frame.
     pub(crate) fn add(&mut self, content: &[u8]) -> io::Result<Frame> {
-        let stored = self.compressor.compress(content)?;
+        let stored = self.compress(content)?;
         self.add_stored(&stored, content.len() as u32)
+    }
+
+    pub(crate) fn compress(&mut self, content: &[u8]) -> io::Result<Vec<u8>> {
+        self.compressor.compress(content)
     }
 
     /// Adds a frame that is already compressed.
@@ -102,14 +125,38 @@ impl PackWriter {
     }
 
     /// Writes everything to the disk, and gives the pack its name. Returns its bytes.
-    pub(crate) fn finish(self) -> io::Result<u64> {
-        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
+    pub(crate) fn finish(mut self) -> io::Result<u64> {
+        self.file.flush()?;
+        self.file.get_ref().sync_all()?;
         let path = path(&self.folder, self.id);
         fs::rename(path.with_extension(UNFINISHED), path)?;
+        self.is_finished = true;
         File::open(&self.folder)?.sync_all()?;
         Ok(self.at)
     }
+}
+
+/// A part of a pack is of no use: it must not take room on a full disk.
+impl Drop for PackWriter {
+    fn drop(&mut self) {
+        let part = path(&self.folder, self.id).with_extension(UNFINISHED);
+        if !self.is_finished
+            && let Err(error) = fs::remove_file(part)
+        {
+            tracing::debug!(%error, "an unfinished pack could not be removed");
+        }
+    }
+}
+
+/// A pack that is being compressed again.
+#[derive(Debug)]
+pub(crate) struct Recompression {
+    pub(crate) pack: i64,
+    pub(crate) frames: Vec<(i64, Frame)>,
+    pub(crate) new: i64,
+    pub(crate) writer: PackWriter,
+    /// Frames in the new pack.
+    pub(crate) moved: Vec<(i64, Frame)>,
 }
 
 /// Returns the compressed bytes of a frame; `None` if they no longer exist.
@@ -126,12 +173,20 @@ pub(crate) fn read_stored(folder: &Path, frame: Frame) -> io::Result<Option<Vec<
 
 /// Returns the content of a frame; `None` if it is damaged.
 pub(crate) fn read(folder: &Path, frame: Frame) -> io::Result<Option<Vec<u8>>> {
-    let length = frame.length as usize;
-    if length > LONGEST_FRAME {
-        return Ok(None);
+    Ok(read_stored(folder, frame)?.and_then(|stored| decompress(&stored, frame)))
+}
+
+/// Returns the content of a frame; `None` if its bytes are damaged.
+pub(crate) fn decompress(stored: &[u8], frame: Frame) -> Option<Vec<u8>> {
+    let length = Some(frame.length as usize).filter(|length| *length <= LONGEST_FRAME)?;
+    zstd::bulk::decompress(stored, length).ok().filter(|content| content.len() == length)
+}
+
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    let content = read_stored(folder, frame)?.and_then(|stored| zstd::bulk::decompress(&stored, length).ok());
-    Ok(content.filter(|content| content.len() == length))
 }
 
 /// Removes packs that were being written when the program ended, and packs that are not in `known`.

@@ -2,7 +2,7 @@
 
 use crate::{
     cut::{self, FileKind},
-    pack::{FRAME, Frame, PackWriter},
+    pack::{self, FRAME, Frame, Level, PackWriter, remove_if_there},
     recipe::{Piece, Recipe},
     store::{CopyStore, KeepError},
 };
@@ -268,7 +268,7 @@ impl Sealing<'_> {
     pub(crate) fn pack(&mut self) -> Result<&mut PackWriter, KeepError> {
         if self.pack.is_none() {
             let id = self.store.next_id("packs")?;
-            self.pack = Some((id, PackWriter::create(&self.store.packs(), id)?));
+            self.pack = Some((id, PackWriter::create(&self.store.packs(), id, Level::Fast)?));
         }
         match &mut self.pack {
             Some((_, pack)) => Ok(pack),
@@ -293,6 +293,16 @@ impl Sealing<'_> {
             None => None,
         };
         self.raw = 0;
+        let written = self.write_rows(pack);
+        if let (Err(_), Some((id, _))) = (&written, pack) {
+            remove_if_there(&pack::path(&self.store.packs(), id))?;
+        }
+        written?;
+        self.is_broken = false;
+        self.store.sync()
+    }
+
+    fn write_rows(&mut self, pack: Option<(i64, u64)>) -> Result<(), KeepError> {
         let (frames, known, segments) = (
             std::mem::take(&mut self.frames),
             std::mem::take(&mut self.known),
@@ -322,9 +332,12 @@ impl Sealing<'_> {
         }
         drop(insert);
         transaction.commit()?;
-        drop(connection);
-        self.is_broken = false;
-        self.store.sync()
+        Ok(())
+    }
+
+    /// Forgets what was added of a version and is not written yet, as its source could not be read.
+    pub(crate) fn forget(&mut self, version: i64) {
+        self.segments.retain(|segment| segment.version != version);
     }
 }
 

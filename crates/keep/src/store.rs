@@ -1,7 +1,7 @@
 //! The folder of a store: `store.json`, `kept.db`, `journal/`, `packs/` and `links/`.
 
 use crate::{
-    pack::{self, Frame, FrameCache},
+    pack::{self, Frame, FrameCache, Recompression},
     recipe::Recipe,
 };
 use openagents_core::folders::{create_folder, create_private};
@@ -14,6 +14,7 @@ use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
+    sync::atomic::AtomicBool,
     time::{Duration, SystemTime},
 };
 
@@ -113,6 +114,16 @@ pub struct KeptFile {
     pub length: u64,
 }
 
+/// A file with more than one version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    pub collection: i64,
+    /// Relative path in its collection.
+    pub name: String,
+    /// When its newest version was first seen, in milliseconds since the epoch.
+    pub since: i64,
+}
+
 /// How much is stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sizes {
@@ -157,6 +168,9 @@ pub struct CopyStore {
     pub(crate) frames: FrameCache,
     /// Held while packs are written or removed.
     pub(crate) writing: Mutex<()>,
+    /// Packs may have bytes of versions that were removed.
+    pub(crate) has_garbage: AtomicBool,
+    pub(crate) recompression: Mutex<Option<Recompression>>,
     /// `None` for a reader.
     lock: Option<File>,
 }
@@ -228,12 +242,18 @@ impl CopyStore {
             transaction.pragma_update(None, "user_version", FORMAT)?;
             transaction.commit()?;
         }
+        if lock.is_some() {
+            connection
+                .execute_batch("CREATE TABLE IF NOT EXISTS compact (pack INTEGER PRIMARY KEY) STRICT")?;
+        }
         Ok(Self {
             folder: folder.to_owned(),
             key,
             connection: Mutex::new(connection),
             frames: FrameCache::default(),
             writing: Mutex::default(),
+            has_garbage: AtomicBool::new(lock.is_some()),
+            recompression: Mutex::default(),
             lock,
         })
     }
@@ -368,6 +388,20 @@ impl CopyStore {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
+    /// Returns the files with more than one complete version, of a collection or of all. Blocks.
+    pub fn rewritten(&self, collection: Option<i64>) -> Result<Vec<Rewritten>, KeepError> {
+        let connection = self.connection.lock();
+        let which = if collection.is_some() { "f.collection = ?1" } else { "?1 IS NULL" };
+        let mut rows = connection.prepare_cached(&format!(
+            "SELECT f.collection, f.name, max(v.since) FROM files f JOIN versions v ON v.file = f.id
+             WHERE {which} AND v.ending <> x'' GROUP BY f.id HAVING count(*) > 1"
+        ))?;
+        let rows = rows.query_map([collection], |row| {
+            Ok(Rewritten { collection: row.get(0)?, name: row.get(1)?, since: row.get(2)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Returns the id of a file, which is added if it is new.
     pub(crate) fn file(&self, collection: i64, name: &str) -> Result<i64, KeepError> {
         Ok(self.connection.lock().query_row(
@@ -378,10 +412,11 @@ impl CopyStore {
         )?)
     }
 
+    /// Returns the newest complete version, or else the newest one with some bytes.
     pub(crate) fn newest(&self, file: i64) -> Result<Option<Version>, KeepError> {
         let connection = self.connection.lock();
-        let sql =
-            "SELECT id, file, length, sealed, ending FROM versions WHERE file = ?1 ORDER BY id DESC LIMIT 1";
+        let sql = "SELECT id, file, length, sealed, ending FROM versions
+             WHERE file = ?1 AND (length > 0 OR ending <> x'') ORDER BY ending = x'', id DESC LIMIT 1";
         Ok(connection.prepare_cached(sql)?.query_row([file], version).optional()?)
     }
 
@@ -391,13 +426,20 @@ impl CopyStore {
         Ok(connection.prepare_cached(sql)?.query_row([id], version).optional()?)
     }
 
+    /// Adds a version, or returns one that was added without bytes because its capture failed.
     pub(crate) fn add_version(&self, file: i64, since: i64) -> Result<Version, KeepError> {
         let connection = self.connection.lock();
-        connection.execute(
-            "INSERT INTO versions (file, since, length, sealed, ending) VALUES (?1, ?2, 0, 0, x'')",
-            params![file, since],
-        )?;
-        let id = connection.last_insert_rowid();
+        let empty = "SELECT max(id) FROM versions WHERE file = ?1 AND length = 0 AND ending = x''";
+        let id = match connection.query_row(empty, [file], |row| row.get(0))? {
+            Some(id) => id,
+            None => {
+                connection.execute(
+                    "INSERT INTO versions (file, since, length, sealed, ending) VALUES (?1, ?2, 0, 0, x'')",
+                    params![file, since],
+                )?;
+                connection.last_insert_rowid()
+            }
+        };
         Ok(Version { id, file, length: 0, sealed: 0, ending: Vec::new() })
     }
 
@@ -427,15 +469,29 @@ impl CopyStore {
         Ok(connection.prepare_cached(sql)?.query_row([id], frame).optional()?)
     }
 
+    pub(crate) fn frames_of(&self, pack: i64) -> Result<Vec<(i64, Frame)>, KeepError> {
+        let connection = self.connection.lock();
+        let mut frames = connection
+            .prepare_cached("SELECT id, place, stored, length FROM frames WHERE pack = ?1 ORDER BY id")?;
+        let frames = frames.query_map([pack], |row| {
+            let frame = Frame { pack, place: row.get(1)?, stored: row.get(2)?, length: row.get(3)? };
+            Ok((row.get(0)?, frame))
+        })?;
+        Ok(frames.collect::<Result<_, _>>()?)
+    }
+
     /// Returns how much is stored. Blocks.
     pub fn sizes(&self) -> Result<Sizes, KeepError> {
         let connection = self.connection.lock();
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
         let packs = number("SELECT coalesce(sum(bytes), 0) FROM packs")?;
-        let database = number("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")?;
+        let database = number(
+            "SELECT (page_count - freelist_count) * page_size
+             FROM pragma_page_count(), pragma_freelist_count(), pragma_page_size()",
+        )?;
         let journal: u64 = self.journals()?.iter().map(|journal| journal.bytes).sum();
         Ok(Sizes {
-            stored: packs + database + journal,
+            stored: packs + database + journal + self.spare_bytes(),
             raw: number("SELECT coalesce(sum(length), 0) FROM versions")?,
             collections: number("SELECT count(*) FROM collections")?,
             gone: number("SELECT count(*) FROM collections WHERE gone_at IS NOT NULL")?,
@@ -502,19 +558,26 @@ impl CopyStore {
     ) -> Result<(), KeepError> {
         let mut journal = private(&self.journal_path(version.id, version.sealed))?;
         let end = version.length - version.sealed;
-        // Bytes without a row were not captured.
-        journal.set_len(end)?;
-        journal.seek(SeekFrom::Start(end))?;
-        source.seek(SeekFrom::Start(version.length))?;
-        let wanted = length - version.length;
-        if io::copy(&mut source.take(wanted), &mut journal)? != wanted {
-            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        let mut add = || -> Result<(), KeepError> {
+            journal.set_len(end)?;
+            journal.seek(SeekFrom::Start(end))?;
+            source.seek(SeekFrom::Start(version.length))?;
+            let wanted = length - version.length;
+            if io::copy(&mut source.take(wanted), &mut journal)? != wanted {
+                return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+            }
+            journal.sync_data()?;
+            self.connection.lock().execute(
+                "UPDATE versions SET length = ?2, ending = ?3 WHERE id = ?1",
+                params![version.id, length, ending],
+            )?;
+            Ok(())
+        };
+        let added = add();
+        if added.is_err() {
+            // Bytes without a row were not captured: they must not take room on a full disk.
+            journal.set_len(end)?;
         }
-        journal.sync_data()?;
-        self.connection.lock().execute(
-            "UPDATE versions SET length = ?2, ending = ?3 WHERE id = ?1",
-            params![version.id, length, ending],
-        )?;
-        Ok(())
+        added
     }
 }

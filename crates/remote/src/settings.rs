@@ -45,7 +45,12 @@ impl Settings {
         }
         let stored = self.stored(HISTORY_SETTINGS)?;
         let is_lost = stored.is_none() && self.store.is_renewed();
-        let lost = HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() };
+        let lost = HistorySettings {
+            index: false,
+            devices: false,
+            excluded: ExcludedSessions::all(),
+            ..HistorySettings::default()
+        };
         match stored {
             Some(stored) => self.set(HISTORY_SETTINGS, stored)?,
             None if is_lost => lost.store(self)?,
@@ -198,7 +203,7 @@ mod tests {
     fn history(index: bool, workspace: &str) -> HistorySettings {
         let mut excluded = ExcludedSessions::default();
         excluded.exclude_workspace(workspace.into());
-        HistorySettings { index, devices: true, excluded }
+        HistorySettings { index, devices: true, excluded, ..HistorySettings::default() }
     }
 
     /// Regression: a privacy switch or a network that was switched off was on again after a power cut.
@@ -274,7 +279,12 @@ mod tests {
             let expected = match is_separate {
                 true => kept,
                 // The settings of an earlier version were lost with the database.
-                false => HistorySettings { index: false, devices: false, excluded: ExcludedSessions::all() },
+                false => HistorySettings {
+                    index: false,
+                    devices: false,
+                    excluded: ExcludedSessions::all(),
+                    ..HistorySettings::default()
+                },
             };
             assert_eq!(HistorySettings::stored(&settings), Ok(expected.clone()));
             assert_eq!(HistorySettings::stored(&StoredSettings(home.path().to_owned())), Ok(expected));

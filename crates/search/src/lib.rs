@@ -9,6 +9,7 @@
 //! |--:|---|---|
 //! | 0 | `definition` | lines that begin a definition |
 //! | 0 | `files` | files whose path matches what a user types |
+//! | 0 | `moved` | where a folder that no longer exists may be now |
 //! | 0 | `recall` | past sessions that answer a question |
 //! | 0 | `repository` | a repository's description of itself |
 //! | 1 | `symbols` | definitions whose name matches what a user types |
@@ -18,6 +19,7 @@
 mod definition;
 pub mod files;
 pub mod find;
+pub mod moved;
 mod orient;
 pub mod recall;
 pub mod repository;

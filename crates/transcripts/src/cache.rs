@@ -267,6 +267,7 @@ mod tests {
             version: None,
             unknown: Unknown::default(),
             gone: None,
+            moved_to: None,
         }
     }
 

@@ -179,6 +179,8 @@ fn examples_match_their_types() {
     check::<methods::ModelsList>(&examples);
     check::<methods::PrivacyList>(&examples);
     check::<methods::TrustAdd>(&examples);
+    check::<methods::WorkspacesSuggest>(&examples);
+    check::<methods::KeepVersions>(&examples);
     check::<methods::Inspect>(&examples);
     check::<methods::ApprovalsAnswer>(&examples);
 }

@@ -23,7 +23,7 @@ pub struct PastSession {
     pub id: String,
     /// The user's title, or the agent's.
     pub title: Option<String>,
-    /// The folder in which it ran.
+    /// The folder in which it ran, or where that is now.
     pub cwd: Option<String>,
     pub branch: Option<String>,
     /// The last model.
@@ -46,6 +46,12 @@ pub struct PastSession {
     /// The session of which it is a fork, a branch or a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
+    /// The folder in which it ran, if the user has moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved_from: Option<String>,
+    /// Its folder does not exist.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folder_missing: bool,
     /// It is read from its copy, because its log no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<KeptCopy>,
@@ -63,7 +69,8 @@ pub struct KeptCopy {
     /// Since when its log no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone_since: Option<i64>,
-    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`.
+    /// `retention`: the agent deletes sessions of its age; `deleted`; `unknown`; `prompts`: there is no copy, and only what
+    /// the user typed is left.
     pub reason: String,
 }
 
@@ -100,6 +107,10 @@ pub struct HistoryFilter {
     /// Archived ones only, or others only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived: Option<bool>,
+    /// Only those whose log no longer exists, with those of which only prompts are left.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub gone: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
@@ -134,6 +145,7 @@ pub struct ReadHistory {
 
 /// A part of another agent's session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "camelCase")]
 pub struct PastPart {
     /// Its row.
     pub session: PastSession,
@@ -147,6 +159,9 @@ pub struct PastPart {
     pub size: u64,
     /// Lines that could not be read.
     pub omitted: u64,
+    /// Since when its agent's log has less than before, or something else; the older versions are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced_at: Option<i64>,
 }
 
 /// Params of `_openagents/history/line`.
@@ -201,6 +216,9 @@ pub struct HistorySnapshot {
     pub devices: bool,
     /// What is left out.
     pub excluded: ExcludedHistory,
+    /// Folders that the user has moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<MovedFolder>,
     pub agents: Vec<HistoryAgent>,
     pub sessions: u64,
     /// Sessions of the index that are too long to be indexed whole.
@@ -216,6 +234,45 @@ pub struct ExcludedHistory {
     pub agents: Vec<String>,
     /// Folders, with everything in them.
     pub workspaces: Vec<PathBuf>,
+}
+
+/// A folder that the user has moved, with everything below it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct MovedFolder {
+    pub from: String,
+    pub to: String,
+}
+
+/// Params of `_openagents/workspaces/suggest`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct FolderQuery {
+    /// A folder that does not exist, absolute.
+    #[ts(type = "string")]
+    pub from: PathBuf,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct SuggestedFolders {
+    /// The best first; five at most.
+    pub folders: Vec<SuggestedFolder>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct SuggestedFolder {
+    pub path: String,
+    /// Why it may be the folder, as sentences without full stops; the strongest first.
+    pub evidence: Vec<String>,
+}
+
+/// Params of `_openagents/workspaces/map`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct MapFolder {
+    /// A folder that does not exist, absolute.
+    #[ts(type = "string")]
+    pub from: PathBuf,
+    /// Where it is now, absolute; `null` forgets it.
+    #[ts(type = "string | null")]
+    pub to: Option<PathBuf>,
 }
 
 /// An agent's sessions, counted.

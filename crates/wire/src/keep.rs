@@ -155,6 +155,30 @@ pub struct RestoreCopy {
     /// A new or empty folder, not an agent's. Absent: where the agent finds the session again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<PathBuf>,
+    /// A version of its log, from 1; absent for the newest one. Only with `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<usize>,
+}
+
+/// The result of `_openagents/keep/versions`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct CopyVersions {
+    /// The oldest first; the last one is the current log.
+    pub versions: Vec<CopyVersion>,
+}
+
+/// A version of the log of a kept session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct CopyVersion {
+    /// From 1.
+    pub number: usize,
+    /// When it was first seen.
+    #[ts(type = "number")]
+    pub since: i64,
+    #[ts(type = "number")]
+    pub bytes: u64,
+    #[ts(type = "number")]
+    pub lines: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]

@@ -40,13 +40,14 @@ pub use devices::{
     Revoked, Scope,
 };
 pub use history::{
-    ExcludedHistory, ExclusionChange, FindLines, HistoryAgent, HistoryChange, HistoryFilter, HistoryPage,
-    HistorySnapshot, KeptCopy, LineText, ListHistory, NotSearched, PastChanges, PastLines, PastPart,
-    PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults, SearchSessions, SessionName,
+    ExcludedHistory, ExclusionChange, FindLines, FolderQuery, HistoryAgent, HistoryChange, HistoryFilter,
+    HistoryPage, HistorySnapshot, KeptCopy, LineText, ListHistory, MapFolder, MovedFolder, NotSearched,
+    PastChanges, PastLines, PastPart, PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults,
+    SearchSessions, SessionName, SuggestedFolder, SuggestedFolders,
 };
 pub use keep::{
-    DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange, KeepSnapshot, KeepState,
-    RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
+    CopyVersion, CopyVersions, DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange,
+    KeepSnapshot, KeepState, RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
 };
 pub use meta::{
     ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, LoginMeta, Meta, ModeMeta,

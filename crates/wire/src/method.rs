@@ -216,6 +216,10 @@ methods! {
             "Lists the commands that are always allowed.";
         "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one standing rule, or all of them.";
         "_openagents/workspaces" View Workspaces(Empty) -> WorkspacesResult: "Lists the known folders.";
+        "_openagents/workspaces/suggest" View WorkspacesSuggest(FolderQuery) -> SuggestedFolders:
+            "Suggests where a folder that no longer exists may be now." [NO_HISTORY];
+        "_openagents/workspaces/map" Admin WorkspacesMap(MapFolder) -> HistorySnapshot:
+            "Takes a folder and everything below it for another one, where it was moved." [ONLY_HERE];
         "_openagents/sessions/search" View SessionsSearch(SearchSessions) -> SearchResults:
             "Searches the sessions of other agents." [NO_HISTORY];
         "_openagents/sessions/label" Prompt SessionsLabel(LabelSession) -> Empty:
@@ -248,6 +252,8 @@ methods! {
             "Deletes kept copies without a trace. A session whose log exists is kept again." [ONLY_HERE];
         "_openagents/keep/restore" Admin KeepRestore(RestoreCopy) -> RestoredFiles:
             "Writes a kept session to a folder, or to where its agent finds it again. Nothing is overwritten." [ONLY_HERE, NO_PAST_SESSION];
+        "_openagents/keep/versions" View KeepVersions(SessionName) -> CopyVersions:
+            "Lists the versions of a kept session's log: its agent may have shortened it." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:

@@ -426,6 +426,10 @@ pub struct ContinueSession {
     pub cwd: PathBuf,
     /// The agent's id of the session, which was listed in this folder.
     pub id: String,
+    /// Continue a copy, which the agent makes with `session/fork`: the session may be open in another program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[ts(optional, as = "Option<bool>")]
+    pub copy: bool,
 }
 
 /// Params of `_openagents/agents/delete_session`.

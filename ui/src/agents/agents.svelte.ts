@@ -47,8 +47,10 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
   }
 
   /** Continues one of them in a session here; resolves with its id. */
-  async continueSession(agent: string, cwd: string, id: string): Promise<string> {
-    return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, { agent, cwd, id })).sessionId;
+  /** Continues an agent's session, or a copy of it. */
+  async continueSession(agent: string, cwd: string, id: string, copy = false): Promise<string> {
+    const wanted = { agent, cwd, id, ...(copy ? { copy } : {}) };
+    return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, wanted)).sessionId;
   }
 
   async deleteSession(agent: string, cwd: string, id: string): Promise<void> {

@@ -31,6 +31,12 @@ export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The bridge's code for programs, where the JSON-RPC code is not specific enough; null for any other error. */
+export function faultKind(error: unknown): string | null {
+  const data = error instanceof RequestError ? (error.data as { code?: unknown } | undefined) : undefined;
+  return typeof data?.code === 'string' ? data.code : null;
+}
+
 /** A program's error as a sentence: with a capital letter and a full stop. */
 export function asSentence(error: string): string {
   const text = error.charAt(0).toUpperCase() + error.slice(1);

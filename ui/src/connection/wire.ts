@@ -426,6 +426,8 @@ export type ContinueSession = {
   cwd: string;
   /** The agent's id of the session, which was listed in this folder. */
   id: string;
+  /** Continue a copy, which the agent makes with `session/fork`: the session may be open in another program. */
+  copy?: boolean;
 };
 
 /** An agent added by the user; its mode is `custom:<id>`. */
@@ -748,6 +750,12 @@ export type Findings = {
   in_exploration?: boolean;
 };
 
+/** Params of `_openagents/workspaces/suggest`. */
+export type FolderQuery = {
+  /** A folder that does not exist, absolute. */
+  from: string;
+};
+
 /** Params of `_openagents/keep/forget`: copies of these sessions, or of all that were gone before a time. */
 export type ForgetCopies = {
   sessions?: Array<SessionName>;
@@ -898,6 +906,8 @@ export type HistoryFilter = {
   since?: number;
   /** Archived ones only, or others only. */
   archived?: boolean;
+  /** Only those whose log no longer exists, with those of which only prompts are left. */
+  gone?: boolean;
 };
 
 export type HistoryPage = {
@@ -920,6 +930,8 @@ export type HistorySnapshot = {
   devices: boolean;
   /** What is left out. */
   excluded: ExcludedHistory;
+  /** Folders that the user has moved. */
+  moved?: Array<MovedFolder>;
   agents: Array<HistoryAgent>;
   sessions: number;
   /** Sessions of the index that are too long to be indexed whole. */
@@ -1018,7 +1030,8 @@ export type KeepState = 'off' | 'on' | 'paused' | 'full';
 export type KeptCopy = {
   /** Since when its log no longer exists. */
   goneSince?: number;
-  /** `retention`: the agent deletes sessions of its age; `deleted`; `unknown`. */
+  /** `retention`: the agent deletes sessions of its age; `deleted`; `unknown`; `prompts`: there is no copy, and only what
+   * the user typed is left. */
   reason: string;
 };
 
@@ -1113,6 +1126,14 @@ export type MapEdge = {
   is_circular?: boolean;
   /** Other nodes lead there as well, so the arrow may be left out. */
   is_implied?: boolean;
+};
+
+/** Params of `_openagents/workspaces/map`. */
+export type MapFolder = {
+  /** A folder that does not exist, absolute. */
+  from: string;
+  /** Where it is now, absolute; `null` forgets it. */
+  to: string | null;
 };
 
 /** A folder or file of the map. */
@@ -1221,6 +1242,9 @@ export type ModelsSnapshot = {
   machine: MachineCard;
   folder: string;
 };
+
+/** A folder that the user has moved, with everything below it. */
+export type MovedFolder = { from: string; to: string };
 
 /** A model that is not in the settings. */
 export type NamedModel =
@@ -1417,7 +1441,7 @@ export type PastSession = {
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
-  /** The folder in which it ran. */
+  /** The folder in which it ran, or where that is now. */
   cwd: string | null;
   branch: string | null;
   /** The last model. */
@@ -1436,6 +1460,10 @@ export type PastSession = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** The folder in which it ran, if the user has moved it. */
+  movedFrom?: string;
+  /** Its folder does not exist. */
+  folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */
   kept?: KeptCopy;
   pinned?: boolean;
@@ -1718,7 +1746,7 @@ export type SearchHit = {
   id: string;
   /** The user's title, or the agent's. */
   title: string | null;
-  /** The folder in which it ran. */
+  /** The folder in which it ran, or where that is now. */
   cwd: string | null;
   branch: string | null;
   /** The last model. */
@@ -1737,6 +1765,10 @@ export type SearchHit = {
   incomplete?: string;
   /** The session of which it is a fork, a branch or a copy. */
   continues?: string;
+  /** The folder in which it ran, if the user has moved it. */
+  movedFrom?: string;
+  /** Its folder does not exist. */
+  folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */
   kept?: KeptCopy;
   pinned?: boolean;
@@ -1915,6 +1947,17 @@ export type StopSubagent = {
   sessionId: string;
   /** The agent's id of the sub-agent: `childSessionId` in the metadata of its updates. */
   subagent: string;
+};
+
+export type SuggestedFolder = {
+  path: string;
+  /** Why it may be the folder, as sentences without full stops; the strongest first. */
+  evidence: Array<string>;
+};
+
+export type SuggestedFolders = {
+  /** The best first; five at most. */
+  folders: Array<SuggestedFolder>;
 };
 
 /** The result of an exploration, with evidence. */

@@ -158,14 +158,15 @@ export class History {
 
   /** The last session of a filter before any gap. */
   #last(filter: HistoryFilter): PastSession | undefined {
-    const { provider, cwd, branch, archived } = filter;
+    const { provider, cwd, branch, archived, gone } = filter;
     return this.items.findLast(
       (item) =>
         item.updatedAt >= this.#progress.reached &&
         (provider === undefined || item.provider === provider) &&
         (cwd === undefined || item.cwd === cwd) &&
         (branch === undefined || item.branch === branch) &&
-        (archived === undefined || (item.archived ?? false) === archived),
+        (archived === undefined || (item.archived ?? false) === archived) &&
+        (gone === true ? item.kept !== undefined : item.kept?.reason !== 'prompts'),
     );
   }
 

@@ -6,8 +6,14 @@ const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
 /** Says that a session is read from its copy, and since when. */
 export function keptWords(agent: string, { goneSince, reason }: KeptCopy): string {
   const on = (goneSince ?? null) === null ? '' : ` on ${DAY.format(goneSince)}`;
+  if (reason === 'prompts') return `Prompts only · ${agent} no longer has the session`;
   if (reason === 'retention') return `Kept copy · deleted by ${agent}${on}`;
   return reason === 'deleted' ? `Kept copy · deleted in ${agent}${on}` : 'Kept copy · its log no longer exists';
+}
+
+/** Says that an agent's log has less than before, or something else. */
+export function replacedWords(agent: string, at: number): string {
+  return `${agent} rewrote this log on ${DAY.format(at)}`;
 }
 
 /** Which agents delete sessions, and when. */

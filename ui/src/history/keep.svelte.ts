@@ -1,5 +1,13 @@
 import { METHODS } from '../connection/protocol';
-import type { KeepChange, KeepSnapshot, SessionName, VerifiedCopies } from '../connection/wire';
+import type {
+  CopyVersion,
+  CopyVersions,
+  KeepChange,
+  KeepSnapshot,
+  RestoreCopy,
+  SessionName,
+  VerifiedCopies,
+} from '../connection/wire';
 import type { Link } from '../connection/link.svelte';
 import { SnapshotClient } from '../connection/snapshot-client.svelte';
 
@@ -18,6 +26,16 @@ export class Keep extends SnapshotClient<KeepSnapshot> {
 
   verify(): Promise<VerifiedCopies> {
     return this.#link.request<VerifiedCopies>(`${METHODS.keep}/verify`, {});
+  }
+
+  /** The versions of a session's log, the oldest first. */
+  async versions(session: SessionName): Promise<readonly CopyVersion[]> {
+    return (await this.#link.request<CopyVersions>(`${METHODS.keep}/versions`, session)).versions;
+  }
+
+  /** Writes the files of a session to a folder, with a version of its log. */
+  async restore(copy: RestoreCopy): Promise<void> {
+    await this.#link.request(`${METHODS.keep}/restore`, copy);
   }
 
   /** Deletes the copies of sessions, or all. */

@@ -31,6 +31,8 @@ export class Transcript {
   /** Counts jumps to another line, which replace all rows. */
   jumps = $state(0);
   omitted = $state(0);
+  /** Since when its log has less than before, or something else; milliseconds since the epoch. */
+  replacedAt = $state<number | null>(null);
   problem = $state<string | null>(null);
   readonly unfolded = new Unfolded();
 
@@ -218,6 +220,7 @@ export class Transcript {
       this.session = part.session;
       this.#size = part.size;
       this.omitted += part.omitted;
+      this.replacedAt = part.replacedAt ?? null;
       this.problem = null;
       return part;
     } catch (error) {

@@ -48,11 +48,14 @@ test.each<[string, Partial<Filter>, string]>([
 
 test('the bridge gets only the set conditions', () => {
   expect(pastFilter(UNFILTERED, now)).toEqual({ archived: false });
-  expect(pastFilter({ provider: 'codex', cwd: '/w', branch: 'fix', days: 0, archived: 'shown' }, now)).toEqual({
+  expect(
+    pastFilter({ provider: 'codex', cwd: '/w', branch: 'fix', days: 0, archived: 'shown', gone: true }, now),
+  ).toEqual({
     provider: 'codex',
     cwd: '/w',
     branch: 'fix',
     since: new Date(2026, 10, 21).getTime(),
+    gone: true,
   });
 });
 
@@ -61,10 +64,10 @@ const name = (provider: string): string => (provider === '' ? 'OpenAgents' : pro
 test('the conditions in words', () => {
   expect(conditions(UNFILTERED, name)).toEqual([]);
   expect(
-    conditions({ provider: '', cwd: '/code/w', branch: 'fix', days: 7, archived: 'only' }, name).map(
+    conditions({ provider: '', cwd: '/code/w', branch: 'fix', days: 7, archived: 'only', gone: true }, name).map(
       ({ words }) => words,
     ),
-  ).toEqual(['OpenAgents', 'w', 'fix', 'Last 7 days', 'Archived only']);
+  ).toEqual(['OpenAgents', 'w', 'fix', 'Last 7 days', 'Archived only', 'Gone']);
 });
 
 test.each<[Partial<Filter>, string]>([

@@ -12,9 +12,18 @@ export interface Filter {
   /** Calendar days; 0 for today only. */
   days: 0 | 7 | 30 | null;
   archived: 'hidden' | 'shown' | 'only';
+  /** Only those whose log no longer exists, with those of which only prompts are left. */
+  gone: boolean;
 }
 
-export const UNFILTERED: Filter = { provider: null, cwd: null, branch: null, days: null, archived: 'hidden' };
+export const UNFILTERED: Filter = {
+  provider: null,
+  cwd: null,
+  branch: null,
+  days: null,
+  archived: 'hidden',
+  gone: false,
+};
 
 export const DAYS: readonly (readonly [Filter['days'], string])[] = [
   [null, 'Any time'],
@@ -24,7 +33,7 @@ export const DAYS: readonly (readonly [Filter['days'], string])[] = [
 ];
 
 export function selected(entries: readonly Entry[], filter: Filter, today: Date): Entry[] {
-  const { provider, cwd, branch, days, archived } = filter;
+  const { provider, cwd, branch, days, archived, gone } = filter;
   const from = days === null ? -Infinity : daysAgo(days, today);
   return entries.filter(
     (entry) =>
@@ -32,18 +41,20 @@ export function selected(entries: readonly Entry[], filter: Filter, today: Date)
       (cwd === null || entry.cwd === cwd) &&
       (branch === null || entry.branch === branch) &&
       entry.updatedAt >= from &&
-      (archived === 'shown' || entry.archived === (archived === 'only')),
+      (archived === 'shown' || entry.archived === (archived === 'only')) &&
+      (gone ? entry.kept !== null : entry.kept?.reason !== 'prompts'),
   );
 }
 
 /** A filter for other agents' sessions, as the bridge takes it. */
-export function pastFilter({ provider, cwd, branch, days, archived }: Filter, today: Date): HistoryFilter {
+export function pastFilter({ provider, cwd, branch, days, archived, gone }: Filter, today: Date): HistoryFilter {
   return {
     ...(provider === null ? {} : { provider }),
     ...(cwd === null ? {} : { cwd }),
     ...(branch === null ? {} : { branch }),
     ...(days === null ? {} : { since: daysAgo(days, today) }),
     ...(archived === 'shown' ? {} : { archived: archived === 'only' }),
+    ...(gone ? { gone } : {}),
   };
 }
 
@@ -55,7 +66,7 @@ interface Condition {
 
 /** The set conditions of a filter, in the order of its fields. */
 export function conditions(filter: Filter, agentName: (provider: string) => string): Condition[] {
-  const { provider, cwd, branch, days, archived } = filter;
+  const { provider, cwd, branch, days, archived, gone } = filter;
   const found: (Condition | null)[] = [
     provider === null ? null : { words: agentName(provider), alone: { ...UNFILTERED, provider } },
     cwd === null ? null : { words: baseName(cwd), alone: { ...UNFILTERED, cwd } },
@@ -64,6 +75,7 @@ export function conditions(filter: Filter, agentName: (provider: string) => stri
     archived === 'hidden'
       ? null
       : { words: archived === 'only' ? 'Archived only' : 'With archived', alone: { ...UNFILTERED, archived } },
+    gone ? { words: 'Gone', alone: { ...UNFILTERED, gone } } : null,
   ];
   return found.filter((condition) => condition !== null);
 }

@@ -278,6 +278,7 @@ impl Methods {
             Ours::KeepVerify(_) => self.verify_copies(),
             Ours::KeepForget(which) => self.forget_copies(which),
             Ours::KeepRestore(restore) => self.restore_copy(restore).await,
+            Ours::KeepVersions(session) => self.versions(session).await,
             Ours::UsageReport(query) => self.usage(query),
             Ours::ExportPrepare(wanted) => self.prepare_export(wanted).await,
             Ours::ExportRead(wanted) => self.read_export(&wanted),
@@ -285,6 +286,8 @@ impl Methods {
             Ours::SessionsSearch(search) => self.search_sessions(search).await,
             Ours::SessionsExcerpt(query) => self.excerpt(query).await,
             Ours::SessionsLabel(label) => self.label(label).await,
+            Ours::WorkspacesSuggest(query) => self.suggest_folders(query).await,
+            Ours::WorkspacesMap(map) => self.map_folder(map).await,
             Ours::TrustList(Watch { watch }) => Ok(list_answer(watch, trust.snapshot(), trust)),
             Ours::TrustAdd(request) => self.trust(&request.path, request.seen).await,
             Ours::TrustRevoke(request) => {
@@ -499,7 +502,7 @@ impl Methods {
 }
 
 /// Returns a service. If this bridge does not have it, the method does not exist either.
-fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
+pub(super) fn served<T>(service: &Option<Arc<T>>, method: &str) -> Result<Arc<T>, Fault> {
     service.clone().ok_or_else(|| Fault::method_not_found(method))
 }
 

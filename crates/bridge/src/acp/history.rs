@@ -64,13 +64,15 @@ pub(crate) struct Row {
 
 /// Returns a page of the list, newest first; the first page also has all pinned transcripts. Blocks.
 pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result<HistoryPage, Fault> {
-    let HistoryFilter { provider, cwd, branch, since, archived } = &page.filter;
+    let HistoryFilter { provider, cwd, branch, since, archived, gone } = &page.filter;
     let provider = provider.as_deref().map(self::provider).transpose()?;
     let query = Query {
         read_time: Some(LIST_READ_TIME),
         provider,
         workspace: cwd.clone(),
         since: *since,
+        // The list itself leaves out those of which only prompts are left.
+        all: *gone,
         ..Query::default()
     };
     let mut listing = history.list(&query, &within(LIST_TIME));
@@ -82,6 +84,7 @@ pub(super) fn list(history: &History, shown: &Row, page: &ListHistory) -> Result
     listing.rows.retain(|row| {
         branch.as_ref().is_none_or(|branch| row.branch.as_ref() == Some(branch))
             && archived.is_none_or(|archived| shown.label(row).marks.archived == archived)
+            && (!gone || row.gone.is_some() && !row.subagent)
     });
     let total = listing.rows.len();
     let incomplete = listing.rows.iter().filter(|row| row.why_incomplete().is_some()).count();
@@ -116,7 +119,9 @@ impl Row {
             agent: row.provider.display_name().to_owned(),
             id: row.id.clone(),
             title: title.or_else(|| row.title.clone()),
-            cwd: row.cwd.as_deref().map(|cwd| cwd.to_string_lossy().into_owned()),
+            cwd: row.folder().map(shown_path),
+            moved_from: row.moved_to.as_ref().and(row.cwd.as_deref()).map(shown_path),
+            folder_missing: row.folder().is_some_and(|folder| folder.is_absolute() && !folder.exists()),
             branch: row.branch.clone(),
             model: row.model.clone(),
             created_at: row.created_at,
@@ -188,7 +193,8 @@ pub(super) fn read_part(history: &History, rows: &Row, wanted: &ReadHistory) -> 
         updates.extend(images.into_iter().map(shown));
     }
     let (from, to, size, omitted) = (read.from, read.to, read.size, read.omitted);
-    Ok(PastPart { session: rows.row(&found), updates, from, to, size, omitted })
+    let replaced_at = history.replaced_at(&found);
+    Ok(PastPart { session: rows.row(&found), updates, from, to, size, omitted, replaced_at })
 }
 
 /// Returns a raw line of a transcript, for the inspector. Blocks.
@@ -210,18 +216,17 @@ pub(super) fn find(history: &History, session: &SessionName, budget: &Budget) ->
     })
 }
 
-/// Returns a session of an agent that ran in a folder, to continue it there; `None` if the history has none. Blocks.
+/// Returns a session of an agent that ran in a folder, to continue it or a copy of it there; `None` if the history has none. Blocks.
 pub(super) fn find_own(
     history: &History,
     rows: &Row,
     (agent, cwd, id): (&str, &Path, &str),
+    is_copy: bool,
 ) -> Result<Option<Transcript>, Fault> {
     let Some(provider) = Provider::parse(agent) else { return Ok(None) };
     let row = history.find(id, Some(provider), &within(LIST_TIME));
     let is_it = |row: &Transcript| {
-        row.id == id
-            && !row.subagent
-            && row.cwd.as_deref().is_some_and(|own| real_path(own) == real_path(cwd))
+        row.id == id && !row.subagent && row.folder().is_some_and(|own| real_path(own) == real_path(cwd))
     };
     let Some(row) = row.filter(is_it) else { return Ok(None) };
     // With `session/load`, Gemini CLI empties its log and then deletes it.
@@ -231,12 +236,24 @@ pub(super) fn find_own(
             "Gemini CLI continues a session only in a terminal: run `{command}` there."
         )));
     }
+    let follows = [Provider::ClaudeCode, Provider::Codex, Provider::Opencode];
+    if row.moved_to.is_some() && !follows.contains(&provider) {
+        let (agent, folder) =
+            (provider.display_name(), row.cwd.as_deref().map(shown_path).unwrap_or_default());
+        return Err(Fault::invalid_params(format!(
+            "{agent} finds this session only in its old folder, {folder}. Continue it with a brief instead."
+        )));
+    }
     // A session that is hosted here is open here.
     let is_hosted = rows.hosted.contains_key(&(provider, row.id.clone()));
-    if let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
-        return Err(Fault::invalid_request(open_elsewhere(provider.display_name(), open)));
+    if !is_copy && let Some(open) = history.open_process(&row).filter(|_| !is_hosted) {
+        return Err(Fault::open_elsewhere(open_elsewhere(provider.display_name(), open)));
     }
     Ok(Some(row))
+}
+
+fn shown_path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// With two writers, the turns of a session become branches of it.
@@ -246,7 +263,7 @@ fn open_elsewhere(agent: &str, OpenProcess { pid, since }: OpenProcess) -> Strin
         format!(" since {}", since.strftime("%-d %b, %H:%M"))
     });
     let since = since.unwrap_or_default();
-    format!("This session is open in {agent}{since} (process {pid}). Exit it there, then continue it here.")
+    format!("This session is open in {agent}{since} (process {pid}). Exit it there, or continue a copy.")
 }
 
 pub(super) fn unreadable(session: &Transcript, error: &std::io::Error) -> Fault {
@@ -276,7 +293,7 @@ pub(super) fn provider(name: &str) -> Result<Provider, Fault> {
 pub(super) fn excerpt(history: &History, session: &SessionName, cwd: &Path) -> Result<Excerpt, Fault> {
     let budget = within(READ_TIME);
     let transcript = find(history, session, &budget)?;
-    if transcript.cwd.as_deref() != Some(cwd) {
+    if transcript.folder() != Some(cwd) {
         return Err(Fault::invalid_params("That is a session of another folder."));
     }
     let span = Span {

@@ -139,7 +139,7 @@ impl Methods {
         &self.services.past_sessions
     }
 
-    async fn change_history(
+    pub(super) async fn change_history(
         &self,
         change: impl FnOnce(&PastSessions) -> Result<(), Fault> + Send + 'static,
     ) -> Result<Answer, Fault> {

@@ -11,11 +11,11 @@ use openagents_connection::{fault::Fault, pass::Who, rpc};
 use openagents_sessions::run_blocking;
 use openagents_transcripts::{
     history::{Gone, Provider, Transcript},
-    keep::{KeepError, Keeper, RestoreError},
+    keep::{KeepError, Keeper, KeptVersion, RestoreError},
 };
 use openagents_wire::{
-    DamagedCopy, ForgetCopies, ForgottenCopies, KeepChange, RestoreCopy, RestoredFiles, SessionName,
-    VerifiedCopies, methods,
+    CopyVersion, CopyVersions, DamagedCopy, ForgetCopies, ForgottenCopies, KeepChange, RestoreCopy,
+    RestoredFiles, SessionName, VerifiedCopies, methods,
 };
 use std::sync::Arc;
 
@@ -75,7 +75,10 @@ impl Methods {
 
     pub(super) async fn restore_copy(&self, restore: RestoreCopy) -> Result<Answer, Fault> {
         let keeper = self.keeper_here()?;
-        let RestoreCopy { session: SessionName { provider, id }, to } = restore;
+        let RestoreCopy { session: SessionName { provider, id }, to, version } = restore;
+        if version.is_some() && to.is_none() {
+            return Err(Fault::invalid_params("A version is restored to a folder: name it in `to`."));
+        }
         let provider = history::provider(&provider)?;
         self.with_history::<methods::KeepRestore>(move |history| {
             // Excluded sessions have no copies, but one may have been excluded just now.
@@ -83,12 +86,34 @@ impl Methods {
                 return Err(Fault::not_found(format!("No copy of session {id} is kept.")));
             }
             let restored = match to {
-                Some(to) => keeper.copies().restore_to(provider, &id, &to, history.roots()),
+                Some(to) => match version {
+                    Some(version) => {
+                        keeper.copies().restore_version_to(provider, &id, version, &to, history.roots())
+                    }
+                    None => keeper.copies().restore_to(provider, &id, &to, history.roots()),
+                },
                 None => keeper.copies().restore_into_agent(provider, &id),
             };
             let restored = restored.map_err(|error| refused(&error))?;
             let files = restored.files.iter().map(|path| path.to_string_lossy().into_owned());
             Ok(RestoredFiles { files: files.collect() })
+        })
+        .await
+    }
+
+    /// Lists the versions of a session's log.
+    pub(super) async fn versions(&self, session: SessionName) -> Result<Answer, Fault> {
+        let keeper = self.past().keeper()?.clone();
+        self.with_history::<methods::KeepVersions>(move |history| {
+            let found = history::find(history, &session, &within(history::LIST_TIME))?;
+            let versions = keeper.copies().versions(found.provider, &found.id).map_err(failed)?;
+            let version = |version: KeptVersion| CopyVersion {
+                number: version.number,
+                since: version.since_ms,
+                bytes: version.bytes,
+                lines: version.lines,
+            };
+            Ok(CopyVersions { versions: versions.into_iter().map(version).collect() })
         })
         .await
     }

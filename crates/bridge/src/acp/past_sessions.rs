@@ -9,7 +9,7 @@ use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
 use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
 use openagents_transcripts::{
-    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
+    history::{ExcludedSessions, History, HistorySettings, Provider, Query, SessionKey, Transcript},
     history_index::{
         Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     },
@@ -18,10 +18,16 @@ use openagents_transcripts::{
 };
 use openagents_wire::{
     ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, KeepSnapshot,
-    PastChanges, Progress, Scope, SessionName, UsageQuery, UsageReport, methods,
+    MovedFolder, PastChanges, Progress, Scope, SessionName, UsageQuery, UsageReport, methods,
 };
 use parking_lot::Mutex;
-use std::{collections::HashMap, fmt, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 /// Time that a report waits for new lines to be read.
 const READING: Duration = Duration::from_secs(2);
@@ -81,7 +87,15 @@ impl StoredHistory {
             Err(error) => {
                 tracing::error!(%error, "could not read the settings of other agents' sessions; none are shown");
                 let excluded = ExcludedSessions::all();
-                Self { settings: HistorySettings { index: false, devices: false, excluded }, is_known: false }
+                Self {
+                    settings: HistorySettings {
+                        index: false,
+                        devices: false,
+                        excluded,
+                        ..HistorySettings::default()
+                    },
+                    is_known: false,
+                }
             }
         }
     }
@@ -249,14 +263,38 @@ impl PastSessions {
         };
         let forgotten = if forgets { self.forget_excluded() } else { Ok(()) };
         self.parts.indexer.set_wanted(wanted);
-        forgotten.map_err(|error| {
+        forgotten
+    }
+
+    /// Stores where a folder is now; `None` forgets it. Blocks.
+    pub(super) fn map_folder(&self, from: PathBuf, to: Option<PathBuf>) -> Result<(), Fault> {
+        {
+            let mut current = self.parts.current.lock();
+            let mut next = current.clone();
+            next.moved.set(from.clone(), to);
+            next.store(&*self.parts.settings).map_err(|error| Fault::internal(error.to_string()))?;
+            self.parts.history.follow_moved(next.moved.clone());
+            *current = next;
+        }
+        // It may have been moved into an excluded folder.
+        let forgotten = self.forget_excluded();
+        self.state.notifier()();
+        let budget = Budget::within(LOOK_UP, &CancellationToken::new());
+        let rows = self.parts.history.list(&Query { all: true, ..Query::default() }, &budget).rows;
+        let is_moved = |row: &Transcript| row.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(&from));
+        rows.into_iter().filter(is_moved).for_each(|row| self.parts.indexer.report_change(row));
+        forgotten
+    }
+
+    /// Removes excluded sessions from the index, the counts and the kept copies; from each even if another fails.
+    fn forget_excluded(&self) -> Result<(), Fault> {
+        self.try_to_forget_excluded().map_err(|error| {
             let sentence = "The sessions are excluded, but some of their text couldn't be deleted";
             Fault::internal(format!("{sentence} ({error}). OpenAgents tries again at the next start."))
         })
     }
 
-    /// Removes excluded sessions from the index, the counts and the kept copies; from each even if another fails.
-    fn forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
+    fn try_to_forget_excluded(&self) -> Result<(), Box<dyn std::error::Error>> {
         let _paused = self.parts.keeper.as_ref().map(|keeper| keeper.pause());
         let indexed = self.parts.indexer.forget_excluded();
         let counted = self.parts.usage.as_ref().map(|usage| usage.forget_excluded()).transpose();
@@ -311,7 +349,7 @@ impl Parts {
         let mut current = self.current.lock().clone();
         let is_shown = scope == Scope::Admin || current.devices;
         if scope < Scope::Admin {
-            current.excluded = ExcludedSessions::default();
+            (current.excluded, current.moved) = Default::default();
         }
         let IndexStatus { sessions, cut, bytes } =
             if is_shown { self.indexer.status() } else { IndexStatus::default() };
@@ -330,6 +368,8 @@ impl Parts {
                 why,
             })
         };
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let moved = current.moved.iter().map(|(from, to)| MovedFolder { from: shown(from), to: shown(to) });
         HistorySnapshot {
             index: current.index,
             devices: current.devices,
@@ -337,6 +377,7 @@ impl Parts {
                 agents: current.excluded.agents.iter().map(|agent| agent.as_str().to_owned()).collect(),
                 workspaces: current.excluded.workspaces.to_vec(),
             },
+            moved: moved.collect(),
             agents: Provider::ALL.iter().filter_map(agent).collect(),
             sessions,
             cut,

@@ -2,7 +2,7 @@
 
 use super::{
     answer::{Answer, Following, LONG},
-    calls::{Methods, now},
+    calls::{Methods, now, served},
     editor_options,
     from_wire::{self, policy},
     history,
@@ -28,8 +28,8 @@ use openagents_sessions::{
 };
 use openagents_wire::{
     self as wire, AgentSession, AgentSessions, AgentSessionsQuery, AttachParams, AttachResult,
-    ContinueSession, DeleteAgentSession, NewSessionMeta, Scope, SessionRef, SnapshotMark, TrustResult,
-    TrustSnapshot, TrustedWorkspace, methods,
+    ContinueSession, DeleteAgentSession, Method, NewSessionMeta, Scope, SessionRef, SnapshotMark,
+    TrustResult, TrustSnapshot, TrustedWorkspace, methods,
 };
 use serde_json::json;
 use std::{path::Path, sync::Arc};
@@ -101,19 +101,31 @@ impl Methods {
     }
 
     pub(super) async fn continue_session(&self, request: ContinueSession) -> Result<Answer, Fault> {
-        let ContinueSession { agent, cwd, id } = request;
+        let ContinueSession { agent, cwd, id, copy } = request;
+        if copy && !self.can_fork(&agent).await? {
+            return Err(Fault::invalid_params(format!(
+                "{agent} cannot copy a session; exit it where it is open."
+            )));
+        }
         let history = self.services.past_sessions.history_for(&self.lease.pass.who)?;
         let cwd = self.services.sessions.admit(&cwd).await?;
         let wanted = (agent.clone(), cwd.clone(), id.clone());
         let rows = self.services.past_sessions.rows_for(&self.lease.pass.who);
-        let find = move || history::find_own(&history, &rows, (&wanted.0, &wanted.1, &wanted.2));
+        let find = move || history::find_own(&history, &rows, (&wanted.0, &wanted.1, &wanted.2), copy);
         let found = run_blocking(find).await.ok_or_else(stopped)??;
         if let Some(gone) = found.as_ref().filter(|row| row.gone.is_some()) {
             self.restore_for_agent(gone).await?;
         }
         let title = found.map(|row| row.title);
-        let session = self.services.turns.continue_own_session(&agent, cwd, &id, title).await?;
+        let session = self.services.turns.continue_own_session(&agent, cwd, (&id, copy), title).await?;
         now::<methods::AgentsContinueSession>(SessionRef { session_id: session.id().to_string() })
+    }
+
+    async fn can_fork(&self, agent: &str) -> Result<bool, Fault> {
+        let agents = served(&self.services.agents, methods::AgentsList::NAME)?.fresh_snapshot().await;
+        let cards = agents["agents"].as_array().into_iter().flatten();
+        let supports = cards.filter(|card| card["id"] == agent).flat_map(|card| card["supports"].as_array());
+        Ok(supports.flatten().any(|what| what == "session/fork"))
     }
 
     pub(super) async fn delete_agent_session(&self, request: DeleteAgentSession) -> Result<Answer, Fault> {

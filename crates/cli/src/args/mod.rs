@@ -422,6 +422,20 @@ pub(crate) enum Workspaces {
         #[arg(long)]
         yes: bool,
     },
+    /// Say where a folder was moved, so that its sessions belong to the new one; without NEW, suggest where it is
+    Moved {
+        /// The folder as it was
+        #[arg(required_unless_present = "list")]
+        old: Option<PathBuf>,
+        /// Where it is now
+        new: Option<PathBuf>,
+        /// Forget what was said about OLD
+        #[arg(long, conflicts_with = "new")]
+        forget: bool,
+        /// List the moved folders
+        #[arg(long, exclusive = true)]
+        list: bool,
+    },
     /// Stop the agents in a folder, and ask before the next one starts there
     Revoke {
         /// The folder

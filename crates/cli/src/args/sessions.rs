@@ -87,6 +87,9 @@ pub(crate) struct Continue {
     /// Another agent, which gets a brief of the session
     #[arg(long = "in", value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Continue a copy, as when it is open in another program
+    #[arg(long, conflicts_with_all = ["agent", "command"])]
+    pub(crate) copy: bool,
     /// Print the command that continues it in a terminal
     #[arg(long, conflicts_with = "agent")]
     pub(crate) command: bool,
@@ -181,9 +184,17 @@ pub(crate) enum KeepCommand {
         /// The agent's own folder, so that it continues the session
         #[arg(long, conflicts_with = "to")]
         into_agent: bool,
+        /// A version of its log, as `versions` numbers them
+        #[arg(long, value_name = "NUMBER", requires = "to")]
+        version: Option<usize>,
         /// Don't ask
         #[arg(long)]
         yes: bool,
+    },
+    /// List the versions of a session's log: its agent may have shortened it
+    Versions {
+        /// Id of the session, or its beginning
+        id: String,
     },
     /// Delete copies
     Forget {

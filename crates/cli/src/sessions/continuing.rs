@@ -12,9 +12,13 @@ use std::{path::Path, process::ExitCode};
 
 pub(super) fn run(wanted: &args::Continue) -> anyhow::Result<ExitCode> {
     let session = surroundings::session(&surroundings::history(), &wanted.id)?;
-    let folder = session.cwd.clone().with_context(|| {
+    let folder = session.folder().map(Path::to_owned).with_context(|| {
         format!("the folder of session {} is unknown, so no agent can continue it", session.id)
     })?;
+    if !folder.exists() {
+        let folder = output::printable(&folder.to_string_lossy());
+        anyhow::bail!("{folder} does not exist; if it was moved, run `openagents workspaces moved {folder}`");
+    }
     if wanted.command {
         let agent = session.provider.display_name();
         let command = session.provider.resume_command(&session.id);
@@ -43,7 +47,12 @@ async fn continue_session(
                 return Ok(ExitCode::FAILURE);
             }
         }
-        let request = ContinueSession { agent: agent.to_owned(), cwd: folder.to_owned(), id: session.id };
+        let request = ContinueSession {
+            agent: agent.to_owned(),
+            cwd: folder.to_owned(),
+            id: session.id,
+            copy: wanted.copy,
+        };
         let SessionRef { session_id } = client.call::<methods::AgentsContinueSession>(request).await?;
         session_id
     } else {

@@ -7,7 +7,8 @@ use crate::{
 use openagents_bridge::client::Client;
 use openagents_transcripts::history::Transcript;
 use openagents_wire::{
-    Empty, ForgetCopies, KeepChange, KeepSnapshot, KeepState, RestoreCopy, SessionName, Watch, methods,
+    CopyVersion, Empty, ForgetCopies, KeepChange, KeepSnapshot, KeepState, RestoreCopy, SessionName, Watch,
+    methods,
 };
 use std::process::ExitCode;
 
@@ -52,7 +53,17 @@ async fn act(keep: &Keep) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::FAILURE);
             }
         }
-        KeepCommand::Restore { id, to, into_agent, yes } => {
+        KeepCommand::Versions { id } => {
+            let session = name(&surroundings::session(&surroundings::history(), id)?);
+            let found = client.call::<methods::KeepVersions>(session).await?;
+            if keep.json {
+                output::json_pretty(&found)?;
+            } else {
+                let rows: Vec<_> = found.versions.iter().map(version).collect();
+                output::columns(&rows).iter().try_for_each(output::line)?;
+            }
+        }
+        KeepCommand::Restore { id, to, into_agent, version, yes } => {
             let session = name(&surroundings::session(&surroundings::history(), id)?);
             let to = to.as_ref().map(std::path::absolute).transpose()?;
             if *into_agent
@@ -61,7 +72,8 @@ async fn act(keep: &Keep) -> anyhow::Result<ExitCode> {
             {
                 return Ok(ExitCode::FAILURE);
             }
-            let restored = client.call::<methods::KeepRestore>(RestoreCopy { session, to }).await?;
+            let restored =
+                client.call::<methods::KeepRestore>(RestoreCopy { session, to, version: *version }).await?;
             if keep.json {
                 output::json_pretty(&restored)?;
             } else {
@@ -96,6 +108,13 @@ async fn act(keep: &Keep) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn version(version: &CopyVersion) -> Vec<String> {
+    let since = jiff::Timestamp::from_millisecond(version.since).unwrap_or_default();
+    let since = since.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string();
+    let lines = words::count(version.lines, "line");
+    vec![version.number.to_string(), since, lines, bytes(version.bytes)]
 }
 
 async fn configure(client: &mut Client, change: KeepChange, keep: &Keep) -> anyhow::Result<()> {

@@ -13,8 +13,8 @@ use crate::{
 use anyhow::Context;
 use openagents_tools::tool::Limits;
 use openagents_transcripts::history::{
-    Event, EventKind, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span, Transcript,
-    Unsearched,
+    Event, EventKind, GoneReason, Outcome, PatternKind, Query, SearchMatch, SearchQuery, SearchResult, Span,
+    Transcript, Unsearched,
 };
 use serde_json::{Value, json};
 use std::{ops::ControlFlow, path::PathBuf, process::ExitCode};
@@ -57,9 +57,14 @@ fn list(filter: &Filter) -> anyhow::Result<ExitCode> {
         let title = output::printable(row.title.as_deref().unwrap_or("(no title)"));
         let agent = row.provider.display_name();
         let place =
-            row.cwd.as_ref().map(|cwd| output::printable(&cwd.display().to_string())).unwrap_or_default();
+            row.folder().map(|folder| output::printable(&folder.display().to_string())).unwrap_or_default();
+        let left = match row.gone.map(|gone| gone.reason) {
+            None => "",
+            Some(GoneReason::PromptsOnly) => "  (prompts only)",
+            Some(_) => "  (kept copy)",
+        };
         output::line(format_args!(
-            "{id}  {:>3}  {agent:<width$}  {title}  {place}",
+            "{id}  {:>3}  {agent:<width$}  {title}  {place}{left}",
             output::age(row.updated_at, now)
         ))?;
     }

@@ -1,4 +1,4 @@
-use crate::support::{capture, holds, line, noise, read};
+use crate::support::{capture, holds, line, noise, read, try_capture};
 use openagents_keep::{Captured, CopyStore, Endangered, KeepError};
 use std::{fs, time::Duration};
 
@@ -33,6 +33,32 @@ fn erased_collection_leaves_no_trace_and_others_stay() {
 }
 
 #[test]
+fn erasing_that_was_interrupted_ends_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CopyStore::open(folder.path()).unwrap();
+    let (one, two) = (store.put("one", "", "").unwrap(), store.put("two", "", "").unwrap());
+    let mut sealing = store.seal().unwrap();
+    for (id, text) in [(one, "CANARY "), (two, "other ")] {
+        let log = line(1, &(text.to_owned() + &noise(id as u64, 3000)));
+        try_capture(&store, id, "log.jsonl", log.as_bytes(), Some(&mut sealing)).unwrap();
+    }
+    sealing.finish().unwrap();
+    let before = read(&store, two, "log.jsonl", 0);
+    // What stays of the pack cannot be written.
+    let packs = folder.path().join("packs");
+    fs::rename(&packs, folder.path().join("away")).unwrap();
+    assert!(store.erase(&[one]).is_err());
+    fs::rename(folder.path().join("away"), &packs).unwrap();
+    assert_eq!(store.files(one, true).unwrap(), []);
+    drop(store);
+    let store = CopyStore::open(folder.path()).unwrap();
+    assert!(holds(&packs, b"CANARY"));
+    store.reclaim().unwrap();
+    assert!(!holds(&packs, b"CANARY"));
+    assert_eq!(read(&store, two, "log.jsonl", 0), before);
+}
+
+#[test]
 fn version_stays_while_it_has_something_that_the_newest_does_not() {
     let folder = tempfile::tempdir().unwrap();
     let store = CopyStore::open(folder.path()).unwrap();
@@ -52,6 +78,15 @@ fn version_stays_while_it_has_something_that_the_newest_does_not() {
         assert_eq!(read(&store, id, name, 1), sorted.as_bytes());
         assert_eq!(read(&store, id, name, 0), compacted.as_bytes());
     }
+    // The first version again, and more.
+    let restored = (lines.concat() + &line(50, "more")).into_bytes();
+    capture(&store, id, "true.jsonl", &restored, true);
+    assert_eq!(store.files(id, true).unwrap().iter().filter(|it| it.name == "true.jsonl").count(), 2);
+    store.drop_all_contained(id).unwrap();
+    let left: Vec<_> = store.files(id, true).unwrap();
+    assert_eq!(left.iter().filter(|it| it.name == "true.jsonl").count(), 1);
+    assert_eq!(left.iter().filter(|it| it.name == "false.jsonl").count(), 2, "the newest one is shorter");
+    assert_eq!(read(&store, id, "true.jsonl", 0), restored);
     let document = |texts: &[String]| serde_json::json!({"messages": texts, "state": "running"}).to_string();
     let texts: Vec<String> = (0..9).map(|at| noise(at, 700)).collect();
     for (texts, expected) in [

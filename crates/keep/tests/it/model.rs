@@ -14,6 +14,8 @@ enum Step {
     /// Writes a file again with the same lines in another order, so that nothing is lost.
     Reverse(usize),
     Seal,
+    /// Compresses packs again; without time, only a part of that.
+    Recompress(bool),
     Reopen,
     /// Erases one collection.
     Erase(usize),
@@ -27,6 +29,7 @@ impl std::fmt::Debug for Step {
             Self::Reverse(file) => write!(formatter, "reverse {file}"),
             Self::Erase(which) => write!(formatter, "erase {which}"),
             Self::Seal => write!(formatter, "seal"),
+            Self::Recompress(all) => write!(formatter, "recompress {all}"),
             Self::Reopen => write!(formatter, "reopen"),
         }
     }
@@ -52,6 +55,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..4_usize, bytes()).prop_map(|(file, bytes)| Step::Rewrite(file, bytes)),
         1 => (0..4_usize).prop_map(Step::Reverse),
         2 => Just(Step::Seal),
+        1 => any::<bool>().prop_map(Step::Recompress),
         1 => Just(Step::Reopen),
         1 => (0..2_usize).prop_map(Step::Erase),
     ]
@@ -91,6 +95,12 @@ proptest! {
             let (file, bytes) = match step {
                 Step::Seal => {
                     store.seal_journals(Duration::ZERO).unwrap();
+                    continue;
+                }
+                Step::Recompress(all) => {
+                    let time = Duration::from_secs(if all { 600 } else { 0 });
+                    let is_left = store.recompress(Duration::ZERO, time).unwrap();
+                    prop_assert!(!(all && is_left));
                     continue;
                 }
                 Step::Reopen => {

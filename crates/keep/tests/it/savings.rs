@@ -1,7 +1,8 @@
 //! What a store saves: repeated content is stored once, and the rest is about as small as a compressed file.
 
-use crate::support::{capture, line, noise};
+use crate::support::{capture, line, noise, read};
 use openagents_keep::CopyStore;
+use std::time::Duration;
 
 fn stored(logs: &[String]) -> (u64, u64) {
     let folder = tempfile::tempdir().unwrap();
@@ -25,6 +26,27 @@ fn images_and_parents_in_many_logs_are_stored_once() {
         .collect();
     let (kept, each) = stored(&children);
     assert!(kept * 5 < each, "{kept} bytes, {each} as files");
+}
+
+#[test]
+fn recompressed_packs_are_smaller_and_read_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CopyStore::open(folder.path()).unwrap();
+    let id = store.put("one", "", "").unwrap();
+    let log: String =
+        (0..400).map(|at| line(at, &format!("{}{at} ", noise(at as u64 % 7, 90)).repeat(5))).collect();
+    capture(&store, id, "log.jsonl", log.as_bytes(), true);
+    let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
+    let before = store.sizes().unwrap().stored;
+    assert!(!store.recompress(day, minute).unwrap());
+    assert_eq!(store.sizes().unwrap().stored, before, "it was written a moment ago");
+    assert!(store.recompress(Duration::ZERO, Duration::ZERO).unwrap(), "no time");
+    assert!(!store.recompress(Duration::ZERO, minute).unwrap());
+    let after = store.sizes().unwrap().stored;
+    assert!(after < before, "{after} bytes, {before} before");
+    assert_eq!(read(&store, id, "log.jsonl", 0), log.as_bytes());
+    assert_eq!(store.verify((0, 1), &|| false).unwrap().damaged, []);
+    assert_eq!(std::fs::read_dir(folder.path().join("packs")).unwrap().count(), 1);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use openagents_keep::{Captured, CopyStore, Damage};
+use openagents_keep::{Captured, CopyStore, Damage, KeepError, Sealing};
 use std::{
     fs::{self, File},
     path::Path,
@@ -6,11 +6,8 @@ use std::{
 
 /// Captures the bytes as the newest state of a file.
 pub(crate) fn capture(store: &CopyStore, collection: i64, name: &str, bytes: &[u8], seals: bool) -> Captured {
-    let source = tempfile::NamedTempFile::new().unwrap();
-    fs::write(source.path(), bytes).unwrap();
-    let mut file = File::open(source.path()).unwrap();
     let mut sealing = seals.then(|| store.seal().unwrap());
-    let captured = store.capture(collection, name, &mut file, 1, sealing.as_mut()).unwrap();
+    let captured = try_capture(store, collection, name, bytes, sealing.as_mut()).unwrap();
     if let Some(sealing) = sealing {
         sealing.finish().unwrap();
     }
@@ -18,6 +15,18 @@ pub(crate) fn capture(store: &CopyStore, collection: i64, name: &str, bytes: &[u
         store.drop_contained(collection, name).unwrap();
     }
     captured
+}
+
+pub(crate) fn try_capture(
+    store: &CopyStore,
+    collection: i64,
+    name: &str,
+    bytes: &[u8],
+    sealing: Option<&mut Sealing<'_>>,
+) -> Result<Captured, KeepError> {
+    let source = tempfile::NamedTempFile::new().unwrap();
+    fs::write(source.path(), bytes).unwrap();
+    store.capture(collection, name, &mut File::open(source.path()).unwrap(), 1, sealing)
 }
 
 /// Returns the newest version of a file, or an older one.

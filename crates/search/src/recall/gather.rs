@@ -121,9 +121,11 @@ impl Session {
             let kind = Kind::Answer { reason: has_reason(&message.what), last };
             self.add_text(question, kind, message, &message.what);
         }
+        let row = self.row.clone();
+        let folders = row.cwd.as_deref().zip(row.folder());
         for file in &facts.touched {
             let kind = if file.what.edited { Kind::Edited } else { Kind::Read };
-            if let Some(path) = places.relative(&file.what.path, self.row.cwd.as_deref()) {
+            if let Some(path) = folders.and_then(|(cwd, now)| places.relative(&file.what.path, cwd, now)) {
                 let hits = Hits::find(&question.words, &path.to_lowercase()).0;
                 let in_scope = question.scopes.iter().any(|scope| scope.holds(&path));
                 self.add(question, kind, file, path, hits, in_scope);

@@ -66,10 +66,9 @@ impl Places {
     }
 
     /// Returns the path with `/` between its components; `None` if it is outside.
-    pub(super) fn relative(&mut self, recorded: &str, cwd: Option<&Path>) -> Option<String> {
+    pub(super) fn relative(&mut self, recorded: &str, cwd: &Path, now: &Path) -> Option<String> {
         let plain = Path::new(recorded.strip_prefix("file://").unwrap_or(recorded));
-        let cwd = cwd?;
-        let real_cwd = self.known.entry(cwd.to_owned()).or_insert_with(|| real_path(cwd));
+        let real_cwd = self.known.entry(cwd.to_owned()).or_insert_with(|| real_path(now));
         let absolute = clean(&match plain.strip_prefix(cwd) {
             Ok(inside) => real_cwd.join(inside),
             Err(_) if plain.is_relative() => real_cwd.join(plain),
@@ -148,7 +147,7 @@ mod tests {
             ("/elsewhere/a.rs".into(), link.clone(), None),
             ("../a.rs".into(), link, None),
         ] {
-            assert_eq!(places.relative(&path, Some(&cwd)).as_deref(), expected, "{path}");
+            assert_eq!(places.relative(&path, &cwd, &cwd).as_deref(), expected, "{path}");
         }
     }
 }

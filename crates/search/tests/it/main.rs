@@ -1,5 +1,6 @@
 //! Integration tests.
 
 mod find;
+mod moved;
 mod overview;
 mod recall;

@@ -27,10 +27,24 @@ impl Store {
         agent_id: &str,
         agent_session_id: &str,
     ) -> Result<(), StoreError> {
-        let row = [session_id, agent_id, agent_session_id].map(str::to_owned);
+        self.store_agent_session([session_id, agent_id, agent_session_id], OWN)
+    }
+
+    /// Stores that a session begins with a copy of an agent's session. Blocks.
+    pub(crate) fn copy_agent_session(
+        &self,
+        session_id: &str,
+        agent_id: &str,
+        agent_session_id: &str,
+    ) -> Result<(), StoreError> {
+        self.store_agent_session([session_id, agent_id, agent_session_id], BRANCHED)
+    }
+
+    fn store_agent_session(&self, row: [&str; 3], kind: i64) -> Result<(), StoreError> {
+        let row = row.map(str::to_owned);
         self.write(move |transaction, _| {
-            let sql = "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3, 0)";
-            transaction.execute(sql, params_from_iter(&row)).map(drop)
+            let sql = "INSERT OR REPLACE INTO agent_sessions VALUES (?1, ?2, ?3, ?4)";
+            transaction.execute(sql, params![row[0], row[1], row[2], kind]).map(drop)
         })
     }
 

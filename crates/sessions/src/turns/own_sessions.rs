@@ -56,14 +56,15 @@ impl TurnExecutor {
         .await
     }
 
-    /// Creates a session that continues one of an agent's own with its next prompt, or returns the one that already does.
+    /// Creates a session that continues one of an agent's own, or a copy of it, with its next prompt. Returns the one that
+    /// already does, except for a copy.
     /// The agent's session has to be one that was listed in this folder, or one of the history: then `in_history` is its
     /// title.
     pub async fn continue_own_session(
         self: &Arc<Self>,
         agent: &str,
         cwd: PathBuf,
-        id: &str,
+        (id, is_copy): (&str, bool),
         in_history: Option<Option<String>>,
     ) -> Result<Arc<Session>, SessionError> {
         let name = self.agent(agent)?.name();
@@ -78,7 +79,7 @@ impl TurnExecutor {
         let (store, holder) = (self.sessions().store().clone(), (agent.to_owned(), id.to_owned()));
         let known = run_blocking(move || store.session_with(&holder.0, &holder.1)).await;
         let known = known.ok_or_else(|| SessionError::internal("the sessions could not be read"))??;
-        if let Some(known) = known
+        if let Some(known) = known.filter(|_| !is_copy)
             && let Some(session) = self.sessions().find(&known).await?
         {
             return Ok(session);
@@ -88,10 +89,14 @@ impl TurnExecutor {
         let (store, of) = (self.sessions().store().clone(), session.clone());
         let (agent, id) = (agent.to_owned(), id.to_owned());
         let begin = move || {
-            store.remember_agent_session(of.id(), &agent, &id)?;
+            match is_copy {
+                true => store.copy_agent_session(of.id(), &agent, &id)?,
+                false => store.remember_agent_session(of.id(), &agent, &id)?,
+            }
+            let what = if is_copy { "a copy of a session" } else { "a session" };
             let content = NoteContent::Notice {
                 severity: Severity::Info,
-                title: format!("Continues a session of {name}. Its earlier messages aren't shown here."),
+                title: format!("Continues {what} of {name}. Its earlier messages aren't shown here."),
                 description: None,
                 count: 1,
             };

@@ -36,6 +36,9 @@ use std::{path::Path, sync::Arc};
 /// The final message of each prompt that was cancelled while queued.
 pub(crate) const DROPPED: &str = "Cancelled before it began.";
 
+/// Maximum number of updates before the end of a session's first prompt: choices of modes and options, and a notice.
+const FIRST_UPDATES: usize = 64;
+
 pub(crate) fn run(
     turns: &TurnContext,
     work: &Result<Work, SessionError>,
@@ -181,7 +184,7 @@ pub(crate) fn answer(
                 images,
                 session_id: session.id().to_string(),
                 root: prompt.root.clone(),
-                text: prompt.content.text.clone(),
+                text: text_for_agent(turns, session, &host, prompt),
                 tools: turns.tools_for(session.cwd(), agent.id()),
                 links: mentions::named_files(&prompt.root, prompt.content.words()),
                 // Hosted agents keep their own history; models take the branch above.
@@ -194,6 +197,25 @@ pub(crate) fn answer(
         }
         Err(reason) => end_turn(&|event| show(session, event), RunState::Failed, format!("❌ {reason}")),
     }
+}
+
+/// Returns the text of a prompt. The first one in a session that its agent began in a folder that was moved since says so.
+fn text_for_agent(turns: &TurnContext, session: &Session, host: &Host, prompt: &Prompt) -> String {
+    let text = &prompt.content.text;
+    let old = host.agent_session.as_ref().and_then(|_| turns.runner.tools.history.former_path(session.cwd()));
+    match old.filter(|_| is_first_prompt(turns, session)) {
+        Some(old) => {
+            let (old, now) = (old.display(), session.cwd().display());
+            format!("This folder was {old}; it is now {now}.\n\n{text}")
+        }
+        None => text.clone(),
+    }
+}
+
+fn is_first_prompt(turns: &TurnContext, session: &Session) -> bool {
+    let log = turns.store().updates_after(session.id(), 0, FIRST_UPDATES).unwrap_or_default();
+    let prompts = log.iter().filter(|row| matches!(row.update, SessionUpdate::UserMessage(_)));
+    log.len() < FIRST_UPDATES && prompts.count() <= 1
 }
 
 /// Checks a delegate's folder again: since the task was given, an agent may have replaced it with a link that leads out

@@ -220,14 +220,14 @@ impl Gathered {
     }
 
     /// Returns the sections in the order in which they are shown.
-    pub(super) fn sections(&self, folder: Option<&Path>) -> Vec<Section> {
+    pub(super) fn sections(&self, session: &Transcript) -> Vec<Section> {
         let section = |heading, rank, lines| Section { heading, rank, lines };
         vec![
             section(TASK, 0, self.task()),
             section("Later requests", 3, self.later_requests()),
             section(CONSTRAINTS, 1, quoted(&self.constraints, MOST_CONSTRAINTS)),
             section(DECISIONS, 4, quoted(&self.decisions, MOST_DECISIONS)),
-            section(FILES, 2, self.changed_files(folder)),
+            section(FILES, 2, self.changed_files(session)),
             section("Commands", 5, self.last_commands()),
             section("Open", 1, self.open_ends()),
             section("Last messages", 0, self.last_messages()),
@@ -250,13 +250,14 @@ impl Gathered {
         newest(between, MOST_LATER).map(|(line, text)| Line::new(*line, text.clone(), 200)).collect()
     }
 
-    fn changed_files(&self, folder: Option<&Path>) -> Vec<Line> {
+    fn changed_files(&self, session: &Transcript) -> Vec<Line> {
+        let [logged, now] =
+            [session.cwd.as_deref(), session.folder()].map(|folder| folder.unwrap_or(Path::new("")));
         let mut files: Vec<_> = self.files.iter().collect();
         files.sort_by_key(|(_, (line, _))| *line);
         let described = newest(&files, MOST_FILES).map(|(path, (line, change))| {
-            let folder = folder.unwrap_or(Path::new(""));
-            let near = Path::new(path).strip_prefix(folder).unwrap_or(Path::new(path));
-            Line::new(*line, format!("{}: {}", near.display(), change.state(folder, near)), 300)
+            let near = Path::new(path).strip_prefix(logged).unwrap_or(Path::new(path));
+            Line::new(*line, format!("{}: {}", near.display(), change.state(now, near)), 300)
         });
         described.collect()
     }

@@ -61,7 +61,7 @@ impl Brief {
         let secrets = gathered.secrets.found().to_vec();
         let most = most_tokens(options, gathered.bytes / BYTES_PER_TOKEN);
         let head = head(session, zone);
-        let mut sections = gathered.sections(session.cwd.as_deref());
+        let mut sections = gathered.sections(session);
         for line in sections.iter_mut().flat_map(|section| &mut section.lines) {
             let text = text::one_line(&hidden.hide(&line.text));
             line.text = text::clip(&text, line.room);

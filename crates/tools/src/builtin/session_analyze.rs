@@ -194,9 +194,9 @@ impl<'a> Analysis<'a> {
     }
 
     fn add(&mut self, row: &Transcript, digest: &Digest) {
-        let cwd = row.cwd.as_deref();
-        let counts = !row.hidden && !row.subagent && cwd.is_some_and(|cwd| self.scope.holds(cwd));
-        let relative = |path: &str| self.relative(path, cwd);
+        let counts =
+            !row.hidden && !row.subagent && row.folder().is_some_and(|folder| self.scope.holds(folder));
+        let relative = |path: &str| self.relative(path, row);
         let is_new = |origin: &Option<u64>| origin.is_none_or(|origin| !self.seen.contains(&origin));
         let prompts = digest.prompts.iter().filter(|prompt| is_new(&prompt.origin));
         let goal = |prompt: &Fact<String>| Goal {
@@ -232,13 +232,10 @@ impl<'a> Analysis<'a> {
     }
 
     /// Returns a path relative to the workspace, or to the corresponding folder in another worktree of its repository.
-    fn relative(&self, path: &str, cwd: Option<&Path>) -> Option<String> {
-        let plain = path.strip_prefix("file://").unwrap_or(path);
-        let absolute = match cwd {
-            Some(cwd) if !plain.starts_with(['/', '~']) => cwd.join(plain),
-            _ => Path::new(plain).to_owned(),
-        };
-        let real = openagents_core::git::real_path(&absolute);
+    fn relative(&self, path: &str, session: &Transcript) -> Option<String> {
+        let plain = Path::new(path.strip_prefix("file://").unwrap_or(path));
+        let now = if plain.starts_with("~") { plain.to_owned() } else { session.path_now(plain) };
+        let real = openagents_core::git::real_path(&now);
         let inside = self.scope.folders().iter().find_map(|folder| real.strip_prefix(folder).ok());
         let inside = inside.map(Path::to_owned).or_else(|| self.workspace.resolve(path).ok())?;
         let shown = Workspace::shown(&inside);

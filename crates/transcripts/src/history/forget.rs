@@ -19,7 +19,7 @@ impl History {
     /// Drops excluded sessions from the cache, and sessions whose logs are gone and were outside the agents' folders.
     /// Blocks.
     pub fn forget_excluded(&self) {
-        let excluded = parking_lot::Mutex::new(self.excluded.check());
+        let excluded = parking_lot::Mutex::new(self.exclusions());
         let is_elsewhere =
             |row: &Transcript| !self.roots.iter().any(|(_, root)| row.file_path.starts_with(root));
         self.cache.forget(&|row| excluded.lock().holds(row) || (is_elsewhere(row) && is_gone(row)));

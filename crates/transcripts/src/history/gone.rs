@@ -6,7 +6,8 @@ use super::{
     list::Folder,
     log::log_file::LogFile,
     logs::{History, Source},
-    transcript::{Provider, Query, SessionFiles, Transcript},
+    prompts::is_prompts_only,
+    transcript::{Gone, GoneReason, Provider, Query, SessionFiles, Transcript},
 };
 use openagents_core::budget::Budget;
 use std::{
@@ -96,6 +97,43 @@ impl History {
         }
     }
 
+    /// Adds the sessions of which only prompts are left.
+    pub(super) fn add_prompts(&self, folders: &mut [Folder]) {
+        let mut known: HashMap<Provider, HashSet<String>> = HashMap::new();
+        for folder in folders.iter() {
+            let ids = folder.files.iter().map(|file| file.id.clone());
+            known.entry(folder.source.provider).or_default().extend(ids);
+        }
+        for folder in folders {
+            let known =
+                known.get(&folder.source.provider).into_iter().flatten().map(String::as_str).collect();
+            for (file, row) in self.prompts.sessions((folder.source.provider, &folder.source.root), &known) {
+                folder.prompts.insert(file.path.clone(), row);
+                folder.files.push(file);
+            }
+        }
+    }
+
+    /// Returns since when, in milliseconds since the epoch, a session's log has less than its agent wrote, or something else;
+    /// its older versions are kept. `None` if it has only grown, or is not kept.
+    pub fn replaced_at(&self, session: &Transcript) -> Option<i64> {
+        self.kept.as_ref()?.replaced_at(session.provider, &session.id)
+    }
+
+    /// Returns whether the log of a session no longer exists, and why.
+    pub(super) fn gone_log(&self, session: &Transcript) -> Option<Gone> {
+        let path = &session.file_path;
+        if is_prompts_only(path) {
+            return Some(Gone { since: None, reason: GoneReason::PromptsOnly });
+        }
+        if path.exists() || path.parent().is_some_and(Path::is_file) {
+            return None;
+        }
+        let kept = self.kept.as_ref()?.of_agent(session.provider);
+        let log = kept.iter().find(|log| log.row.id == session.id)?;
+        Some(log.gone.unwrap_or_default())
+    }
+
     /// Returns the logs of an agent, or of all, with the rows of their sessions; and the number of those that were not read
     /// in time, at least. Blocks.
     pub(crate) fn listed_logs_of(
@@ -112,6 +150,8 @@ impl History {
             .flat_map(|folder| folder.files.iter().map(move |file| (file.path.as_path(), (folder, file))))
             .collect();
         let log = |row: Transcript| {
+            // Stored without what the user's settings add to it.
+            let row = Transcript { moved_to: None, ..row };
             let (folder, file) = files.get(row.file_path.as_path())?;
             // The others were not read for lack of time: they may be excluded.
             let was_read = row.title.is_some() || row.user_turns.is_some() || row.cwd.is_some();

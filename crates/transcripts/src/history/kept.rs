@@ -38,6 +38,10 @@ pub(crate) trait KeptLogs: Send + Sync + fmt::Debug {
     /// Returns the kept logs of an agent.
     fn of_agent(&self, provider: Provider) -> Vec<Arc<KeptLog>>;
 
+    /// Returns since when a log is a shorter or different one than before, in milliseconds since the epoch; `None` if it has
+    /// only grown.
+    fn replaced_at(&self, provider: Provider, id: &str) -> Option<i64>;
+
     /// Unpacks a log; `None` if there is no copy. Blocks.
     fn unpack(&self, provider: Provider, id: &str) -> io::Result<Option<Arc<Unpacked>>>;
 }

@@ -145,12 +145,14 @@ impl History {
             source,
             files: files.unwrap_or_default(),
             kept: HashMap::new(),
+            prompts: HashMap::new(),
             by_id: OnceLock::new(),
         };
         let mut folders: Vec<_> = sources.into_iter().zip(found).map(folder).collect();
         // Logs that were not found in time are not gone.
         if !budget.spent() {
             self.add_kept(&mut folders);
+            self.add_prompts(&mut folders);
         }
         folders
     }
@@ -160,7 +162,7 @@ impl History {
         let folders: Vec<_> = wanted.chunk_by(|a, b| std::ptr::eq(a.folder, b.folder)).collect();
         let load = |(): &mut (), at: usize| Some(self.cache.load(&folders[at][0].folder.source.root));
         let remembered = parallel::map(folders.len(), limits::LIST_THREADS, || true, || (), load);
-        let mut excluded = self.excluded.check();
+        let mut excluded = self.exclusions();
         let marks = if excluded.has_folders() { self.cache.marks() } else { Arc::default() };
         let mut unknown = Vec::new();
         for (logs, remembered) in folders.iter().zip(remembered) {
@@ -169,6 +171,10 @@ impl History {
                 if let Some(log) = found.folder.kept.get(&found.file.path) {
                     let gone = Some(log.gone.unwrap_or_default());
                     listing.rows.push(Transcript { gone, ..log.row.clone() });
+                    continue;
+                }
+                if let Some(row) = found.folder.prompts.get(&found.file.path) {
+                    listing.rows.push(row.clone());
                     continue;
                 }
                 match remembered.get(found.file.path.as_os_str()) {
@@ -220,6 +226,7 @@ impl History {
                 }
             }
         }
+        self.follow(&mut listing.rows);
         self.retain_own(&mut listing.rows);
         listing.timed_out = budget.timed_out() && listing.unread > 0;
         listing
@@ -233,6 +240,8 @@ pub(super) struct Folder {
     pub(super) files: Vec<LogFile>,
     /// The kept ones among them, by path.
     pub(super) kept: HashMap<PathBuf, Arc<KeptLog>>,
+    /// The rows of those of which only prompts are left, by path.
+    pub(super) prompts: HashMap<PathBuf, Transcript>,
     by_id: OnceLock<HashMap<String, PathBuf>>,
 }
 
@@ -278,7 +287,7 @@ fn retain_workspace(workspace: &Path, rows: &mut Vec<Transcript>) {
 
 /// Returns whether a session ran in the workspace, or may have.
 pub(super) fn may_have_run_in(scope: &mut WorktreeScope, row: &Transcript) -> bool {
-    match &row.cwd {
+    match row.folder() {
         Some(cwd) => scope.holds(cwd),
         None => {
             let format = formats::spec(row.provider);
@@ -332,8 +341,8 @@ impl History {
         let mut tops: HashMap<PathBuf, Option<PathBuf>> = HashMap::new();
         let mut found: HashMap<PathBuf, RecentWorkspace> = HashMap::new();
         for row in listing.rows {
-            let Some(cwd) = row.cwd else { continue };
-            let top = tops.entry(cwd).or_insert_with_key(|cwd| workspace_of(cwd, home.as_deref()));
+            let Some(cwd) = row.folder() else { continue };
+            let top = tops.entry(cwd.to_owned()).or_insert_with_key(|cwd| workspace_of(cwd, home.as_deref()));
             let Some(path) = top else { continue };
             let workspace = found.entry(path.clone()).or_insert_with(|| RecentWorkspace {
                 path: path.clone(),

@@ -6,13 +6,15 @@ use super::{
     formats,
     kept::KeptLogs,
     listing_cache::{ListingCache, MemoryListingCache},
+    moved::MovedFolders,
+    prompts::PromptFiles,
     roots::HistoryRoots,
     search_text::word_index::WordIndex,
-    settings::{ExcludedSessions, Exclusions},
+    settings::{ExcludedSessions, ExclusionCheck, Exclusions},
     transcript::{Provider, Transcript},
 };
 use openagents_core::git::WorktreeScope;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use std::{
     io,
     path::{Path, PathBuf},
@@ -27,8 +29,11 @@ pub struct History {
     pub(super) words: Option<Arc<dyn WordIndex>>,
     /// Copies of logs that no longer exist.
     pub(super) kept: Option<Arc<dyn KeptLogs>>,
+    pub(super) prompts: Arc<PromptFiles>,
     /// Shared by all clones: a change applies to each.
     pub(super) excluded: Arc<Exclusions>,
+    /// Shared in the same way.
+    moved: Arc<RwLock<MovedFolders>>,
     limit: Option<Arc<WorkspaceLimit>>,
     /// In a snapshot: all sessions of the first complete listing.
     pub(super) listed: Option<OnceLock<Vec<Transcript>>>,
@@ -37,7 +42,17 @@ pub struct History {
 impl History {
     /// Reads `roots`; `cache` holds parsed logs.
     pub fn new(roots: HistoryRoots, cache: Arc<dyn ListingCache>) -> Self {
-        Self { roots, cache, words: None, kept: None, excluded: Arc::default(), limit: None, listed: None }
+        Self {
+            roots,
+            cache,
+            words: None,
+            kept: None,
+            prompts: Arc::default(),
+            excluded: Arc::default(),
+            moved: Arc::default(),
+            limit: None,
+            listed: None,
+        }
     }
 
     /// Looks up words in `words` rather than in the logs that it covers.
@@ -57,6 +72,43 @@ impl History {
     /// Returns the excluded sessions, with the folders that were seen since [`History::exclude`].
     pub fn excluded(&self) -> ExcludedSessions {
         self.excluded.get()
+    }
+
+    /// Takes sessions that ran in these folders for sessions of the folders to which they were moved.
+    pub fn follow_moved(&self, moved: MovedFolders) {
+        *self.moved.write() = moved;
+    }
+
+    /// Returns the former path of a folder that was moved; `None` if it was not.
+    pub fn former_path(&self, folder: &Path) -> Option<PathBuf> {
+        let moved = self.moved.read().in_effect();
+        moved.iter().find(|(_, now)| folder.starts_with(now)).map(|(old, now)| {
+            old.join(folder.strip_prefix(now).unwrap_or(Path::new(""))).components().collect()
+        })
+    }
+
+    /// Returns whether sessions that ran in a folder are excluded. Blocks.
+    pub fn excludes_folder(&self, folder: &Path) -> bool {
+        self.exclusions().holds_folder(folder)
+    }
+
+    /// Resolves the excluded and the moved folders as they are now. Blocks.
+    pub(super) fn exclusions(&self) -> ExclusionCheck<'_> {
+        self.excluded.check(&self.moved.read())
+    }
+
+    /// Sets where sessions belong whose folders were moved.
+    pub(super) fn follow(&self, rows: &mut [Transcript]) {
+        let moved = self.moved.read().in_effect();
+        for row in rows {
+            row.moved_to = row.cwd.as_deref().and_then(|cwd| moved.find(cwd));
+        }
+    }
+
+    /// Completes a row that was stored with what is not stored in it.
+    pub(crate) fn complete(&self, row: &mut Transcript) {
+        self.follow(std::slice::from_mut(row));
+        row.gone = self.gone_log(row);
     }
 
     /// Returns the folders of the agents.
@@ -107,7 +159,7 @@ impl History {
 
     /// Drops the sessions that this history does not contain. Blocks.
     pub fn retain_own(&self, rows: &mut Vec<Transcript>) {
-        let mut excluded = self.excluded.check();
+        let mut excluded = self.exclusions();
         rows.retain(|row| !excluded.holds(row) && self.limit.as_ref().is_none_or(|limit| limit.holds(row)));
     }
 
@@ -120,7 +172,7 @@ impl History {
     pub(super) fn check(&self, transcript: &Transcript) -> io::Result<()> {
         let why = match &self.limit {
             Some(limit) if !limit.holds(transcript) => "did not run in this workspace",
-            _ if self.excluded.check().holds(transcript) => "is excluded in the settings",
+            _ if self.exclusions().holds(transcript) => "is excluded in the settings",
             _ => return Ok(()),
         };
         Err(io::Error::new(io::ErrorKind::NotFound, format!("session {} {why}", transcript.id)))
@@ -138,7 +190,7 @@ struct WorkspaceLimit {
 impl WorkspaceLimit {
     fn holds(&self, transcript: &Transcript) -> bool {
         // A relative directory would be resolved against the one of this process.
-        let Some(cwd) = transcript.cwd.as_deref().filter(|cwd| cwd.is_absolute()) else { return false };
+        let Some(cwd) = transcript.folder().filter(|cwd| cwd.is_absolute()) else { return false };
         let scope = self.scope.get_or_init(|| Mutex::new(WorktreeScope::new(&self.workspace)));
         scope.lock().holds(cwd) && self.outer.as_ref().is_none_or(|outer| outer.holds(transcript))
     }

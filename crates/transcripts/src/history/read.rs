@@ -10,6 +10,7 @@ use super::{
         undone::UndoneLines,
     },
     logs::{History, Source},
+    prompts::is_prompts_only,
     search_text::raw_filter::RawFilter,
     transcript::Transcript,
 };
@@ -132,6 +133,9 @@ impl History {
     }
 
     pub(super) fn open(&self, transcript: &Transcript) -> io::Result<OpenLog> {
+        if is_prompts_only(&transcript.file_path) {
+            return self.prompts.open(transcript);
+        }
         let located = self.locate(transcript)?;
         (located.format().open)(located.files())
     }

@@ -3,6 +3,7 @@
 use super::{
     formats,
     log::log_file::LogFile,
+    moved::MovedFolders,
     transcript::{Provider, Transcript},
 };
 use openagents_core::{
@@ -28,6 +29,8 @@ pub struct HistorySettings {
     /// Whether paired devices may read them.
     pub devices: bool,
     pub excluded: ExcludedSessions,
+    #[serde(skip_serializing_if = "MovedFolders::is_empty")]
+    pub moved: MovedFolders,
 }
 
 /// Sessions that are neither listed, found, searched, indexed nor read.
@@ -45,7 +48,12 @@ pub struct ExcludedSessions {
 
 impl Default for HistorySettings {
     fn default() -> Self {
-        Self { index: true, devices: false, excluded: ExcludedSessions::default() }
+        Self {
+            index: true,
+            devices: false,
+            excluded: ExcludedSessions::default(),
+            moved: MovedFolders::default(),
+        }
     }
 }
 
@@ -104,7 +112,7 @@ impl Exclusions {
     }
 
     /// Resolves the excluded folders as they are now. Blocks.
-    pub(super) fn check(&self) -> ExclusionCheck<'_> {
+    pub(super) fn check(&self, moved: &MovedFolders) -> ExclusionCheck<'_> {
         let excluded = self.get();
         let scope = |workspace: &PathBuf| {
             let seen = excluded.seen.get(workspace).into_iter().flatten().cloned();
@@ -114,7 +122,8 @@ impl Exclusions {
         for (workspace, scope) in &scopes {
             self.see(workspace, scope.folders());
         }
-        ExclusionCheck { all: self, agents: excluded.agents, scopes, known: HashMap::new() }
+        let moved = if scopes.is_empty() { MovedFolders::default() } else { moved.in_effect() };
+        ExclusionCheck { all: self, agents: excluded.agents, scopes, moved, known: HashMap::new() }
     }
 
     fn see(&self, workspace: &Path, folders: &[PathBuf]) {
@@ -135,7 +144,7 @@ impl ExcludedSessions {
     /// Adds the folders that the workspaces cover now to those that they covered before. Blocks.
     pub fn see(&mut self) {
         let all = Exclusions(RwLock::new(std::mem::take(self)));
-        drop(all.check());
+        drop(all.check(&MovedFolders::default()));
         *self = all.0.into_inner();
     }
 }
@@ -147,6 +156,7 @@ pub(super) struct ExclusionCheck<'a> {
     agents: Vec<Provider>,
     /// Each workspace as the user named it, and its folders.
     scopes: Vec<(PathBuf, WorktreeScope)>,
+    moved: MovedFolders,
     known: HashMap<PathBuf, bool>,
 }
 
@@ -178,11 +188,15 @@ impl ExclusionCheck<'_> {
         !self.agents.is_empty()
     }
 
+    /// Returns whether a folder is excluded, or the one to which it was moved.
     pub(super) fn holds_folder(&mut self, cwd: &Path) -> bool {
         if let Some(known) = self.known.get(cwd) {
             return *known;
         }
-        let holds = self.scopes.iter_mut().any(|(_, scope)| scope.holds(cwd)) || self.is_worktree(cwd);
+        let moved = self.moved.find(cwd);
+        let holds = [Some(cwd), moved.as_deref()].into_iter().flatten().any(|folder| {
+            self.scopes.iter_mut().any(|(_, scope)| scope.holds(folder)) || self.is_worktree(folder)
+        });
         self.known.insert(cwd.to_owned(), holds);
         holds
     }
@@ -213,6 +227,10 @@ impl ExclusionCheck<'_> {
         let mut hash = Xxh3::new();
         for (workspace, _) in &self.scopes {
             hash.update(workspace.as_os_str().as_encoded_bytes());
+            hash.update(&[0]);
+        }
+        for path in self.moved.iter().flat_map(|(old, now)| [old, now]) {
+            hash.update(path.as_os_str().as_encoded_bytes());
             hash.update(&[0]);
         }
         hash.update(log.path.as_os_str().as_encoded_bytes());
@@ -249,7 +267,7 @@ mod tests {
     }
 
     fn holds(exclusions: &Exclusions, cwd: &Path) -> bool {
-        exclusions.check().holds(&row(Provider::Codex, Some(cwd), "/logs/a.jsonl"))
+        exclusions.check(&MovedFolders::default()).holds(&row(Provider::Codex, Some(cwd), "/logs/a.jsonl"))
     }
 
     fn write(path: PathBuf, text: &str) {
@@ -398,8 +416,12 @@ mod tests {
             (Provider::Amp, None, "/h/.local/share/amp/threads/T-1.json".to_owned(), true),
             (Provider::Codex, relative, "/h/.codex/sessions/a.jsonl".to_owned(), true),
         ] {
-            assert_eq!(exclusions.check().holds(&row(provider, cwd, &log)), expected, "{provider:?} {log}");
-            assert!(!Exclusions::default().check().holds(&row(provider, cwd, &log)));
+            assert_eq!(
+                exclusions.check(&MovedFolders::default()).holds(&row(provider, cwd, &log)),
+                expected,
+                "{provider:?} {log}"
+            );
+            assert!(!Exclusions::default().check(&MovedFolders::default()).holds(&row(provider, cwd, &log)));
         }
     }
 
@@ -415,7 +437,8 @@ mod tests {
             archived: false,
         };
         let (one, two) = (excluding(Path::new("/a")), excluding(Path::new("/b")));
-        let mark = |exclusions: &Exclusions, log: &LogFile| exclusions.check().mark(log);
+        let mark =
+            |exclusions: &Exclusions, log: &LogFile| exclusions.check(&MovedFolders::default()).mark(log);
         let same = mark(&one, &file("/log", 1, 2));
         assert_eq!(mark(&one, &file("/log", 1, 2)), same);
         for (exclusions, log) in [

@@ -170,6 +170,9 @@ pub struct Transcript {
     /// Its log no longer exists: it is read from the kept copy.
     #[serde(skip)]
     pub gone: Option<Gone>,
+    /// Where its working directory is now, if the user has moved it.
+    #[serde(skip)]
+    pub moved_to: Option<PathBuf>,
 }
 
 /// Since when a log no longer exists, and why.
@@ -190,6 +193,8 @@ pub enum GoneReason {
     Retention,
     /// It was younger, so it was deleted by hand or by a program.
     Deleted,
+    /// Its log was not kept, but what the user typed in it is stored elsewhere.
+    PromptsOnly,
     #[default]
     Unknown,
 }
@@ -200,6 +205,7 @@ impl GoneReason {
         match self {
             Self::Retention => "retention",
             Self::Deleted => "deleted",
+            Self::PromptsOnly => "prompts",
             Self::Unknown => "unknown",
         }
     }
@@ -237,6 +243,21 @@ impl Unknown {
 }
 
 impl Transcript {
+    /// Returns the folder that it belongs to: its working directory, or where that is now.
+    pub fn folder(&self) -> Option<&Path> {
+        self.moved_to.as_deref().or(self.cwd.as_deref())
+    }
+
+    /// Returns where a logged path is now. Relative paths are those of the working directory.
+    pub fn path_now(&self, logged: &Path) -> PathBuf {
+        let Some((cwd, now)) = self.cwd.as_deref().zip(self.folder()) else { return logged.to_owned() };
+        match logged.strip_prefix(cwd) {
+            Ok(inside) => now.join(inside),
+            // An absolute path replaces the folder.
+            Err(_) => now.join(logged),
+        }
+    }
+
     /// Returns why parts of it may be missing from the display, as a sentence without its full stop.
     pub fn why_incomplete(&self) -> Option<String> {
         let lines = match self.bad_lines {

@@ -178,7 +178,7 @@ impl History {
     /// Finds the logs that may report requests, except those of excluded agents and those that are known to be excluded.
     /// Blocks.
     pub fn usage_logs(&self, budget: &Budget) -> Vec<UsageLog> {
-        let excluded = self.excluded.check();
+        let excluded = self.exclusions();
         let marks = if excluded.has_folders() { self.cache.marks() } else { Arc::default() };
         let sources = self.sources(None);
         let find = |(): &mut (), at: usize| {
@@ -194,7 +194,7 @@ impl History {
 
     /// Returns the current exclusions, to check logs. Blocks.
     pub fn usage_exclusion(&self) -> UsageExclusion<'_> {
-        UsageExclusion(self.excluded.check())
+        UsageExclusion(self.exclusions())
     }
 
     /// Returns whether an agent has sessions whose logs do not report tokens.

@@ -211,7 +211,11 @@ impl HistoryIndex {
             if found.passages.iter().any(|(_, other, _)| *other == key) {
                 continue;
             }
-            let Some(session) = self.session(key)?.filter(|session| history.holds(session)) else { continue };
+            let Some(mut session) = self.session(key)? else { continue };
+            history.complete(&mut session);
+            if !history.holds(&session) {
+                continue;
+            }
             let mut best: Option<(TextFit, i64, Passage)> = None;
             for (line, kind) in lines.best_first().take(LINES) {
                 let read = self.snippet((key, line), &session, text, history, &budget)?;

@@ -1,9 +1,11 @@
 //! The store as copies of logs.
 
 use super::rows;
-use crate::history::{Gone, History, KeptLog, KeptLogs, ListedLog, LogFile, Provider, Transcript, Unpacked};
+use crate::history::{
+    Gone, History, KeptLog, KeptLogs, ListedLog, LogFile, Provider, Transcript, Unpacked, below_root,
+};
 use openagents_core::folders::create_folder;
-use openagents_keep::{Collection, CopyStore, KeepError, KeptFile};
+use openagents_keep::{Collection, CopyStore, KeepError, KeptFile, Rewritten};
 use parking_lot::{Mutex, RwLock};
 use serde::{Deserialize, Serialize};
 use std::{
@@ -23,7 +25,15 @@ pub struct KeptCopies {
     pub(super) store: CopyStore,
     known: RwLock<Known>,
     /// The last ones used, the newest last.
-    unpacked: Mutex<Vec<(String, Arc<Unpacked>)>>,
+    unpacked: Mutex<Vec<UnpackedCopy>>,
+}
+
+#[derive(Debug)]
+struct UnpackedCopy {
+    /// The name of its collection.
+    name: String,
+    kept: Vec<KeptFile>,
+    files: Arc<Unpacked>,
 }
 
 /// The collections of the store.
@@ -41,6 +51,8 @@ pub(super) struct KeptSession {
     /// The stamp of the log that was captured; empty before that.
     pub(super) state: String,
     pub(super) log: Arc<KeptLog>,
+    /// Since when the log is a shorter or different one.
+    pub(super) replaced_at: Option<i64>,
 }
 
 /// What is stored about a collection.
@@ -82,8 +94,13 @@ impl KeptCopies {
     pub(super) fn load(&self) -> Result<(), KeepError> {
         let revision = self.store.revision()?;
         let mut known = Known { revision, ..Known::default() };
+        let mut rewritten: HashMap<i64, Vec<Rewritten>> = HashMap::new();
+        for file in self.store.rewritten(None)? {
+            rewritten.entry(file.collection).or_default().push(file);
+        }
         for collection in self.store.collections()? {
-            known.add(collection);
+            let files = rewritten.remove(&collection.id).unwrap_or_default();
+            known.add(collection, &files);
         }
         *self.known.write() = known;
         Ok(())
@@ -142,7 +159,8 @@ impl KeptCopies {
     pub(super) fn put(&self, log: &ListedLog, state: &str) -> Result<i64, KeepError> {
         let (name, about) = described(log);
         let id = self.store.put(&name, state, &about)?;
-        self.known.write().add(Collection { id, name, state: state.to_owned(), about, gone_at: None });
+        let collection = Collection { id, name, state: state.to_owned(), about, gone_at: None };
+        self.known.write().add(collection, &self.store.rewritten(Some(id))?);
         Ok(id)
     }
 
@@ -155,7 +173,8 @@ impl KeptCopies {
         self.store.set_gone(session.id, at, &about)?;
         let name = name(row.provider, root, &row.id);
         let state = session.state.clone();
-        self.known.write().add(Collection { id: session.id, name, state, about, gone_at: Some(at) });
+        let collection = Collection { id: session.id, name, state, about, gone_at: Some(at) };
+        self.known.write().add(collection, &self.store.rewritten(Some(session.id))?);
         Ok(())
     }
 
@@ -168,7 +187,7 @@ impl KeptCopies {
         for session in sessions {
             let KeptLog { root, row, .. } = &*session.log;
             let name = name(row.provider, root, &row.id);
-            unpacked.retain(|(other, _)| *other != name);
+            unpacked.retain(|copy| copy.name != name);
             known.by_name.remove(&name);
             if let Some(logs) = known.by_agent.get_mut(&row.provider) {
                 logs.remove(&row.id);
@@ -177,22 +196,58 @@ impl KeptCopies {
         Ok(())
     }
 
-    /// Writes the newest versions of a session's files below a folder, at their relative paths. Blocks.
-    pub(super) fn write_files(&self, session: &KeptSession, to: &Path) -> io::Result<Vec<PathBuf>> {
+    /// Writes files below a folder, at their relative paths. Blocks.
+    pub(super) fn write_files(&self, files: &[KeptFile], to: &Path) -> io::Result<Vec<PathBuf>> {
         let mut written = Vec::new();
-        for KeptFile { version, name, .. } in self.store.files(session.id, false).map_err(io::Error::other)? {
-            let Some(path) = plain(&name).map(|name| to.join(name)) else {
+        for KeptFile { version, name, .. } in files {
+            let Some(path) = plain(name).map(|name| to.join(name)) else {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a file name")));
             };
             if let Some(folder) = path.parent() {
                 create_folder(folder)?;
             }
             let mut file = io::BufWriter::new(private(&path)?);
-            self.store.write_to(version, &mut file).map_err(io::Error::other)?;
+            self.store.write_to(*version, &mut file).map_err(io::Error::other)?;
             file.flush()?;
             written.push(path);
         }
         Ok(written)
+    }
+
+    /// Unpacks a session with a version of its log, or the current one; `None` if there is no such copy. Blocks.
+    pub(crate) fn unpack_version(
+        &self,
+        provider: Provider,
+        id: &str,
+        version: Option<usize>,
+    ) -> io::Result<Option<Arc<Unpacked>>> {
+        let log = self.known.read().by_agent.get(&provider).and_then(|logs| logs.get(id).cloned());
+        let session = log.and_then(|log| self.session(provider, &log.root, id));
+        let Some(session) = session else { return Ok(None) };
+        let Some(kept) = self.files_at(&session, version).map_err(io::Error::other)? else {
+            return Ok(None);
+        };
+        let name = name(provider, &session.log.root, id);
+        let mut unpacked = self.unpacked.lock();
+        // A log may have been captured again since.
+        if let Some(at) = unpacked.iter().position(|copy| copy.name == name && copy.kept == kept) {
+            let found = unpacked.remove(at);
+            let files = found.files.clone();
+            unpacked.push(found);
+            return Ok(Some(files));
+        }
+        let files = Arc::new(Unpacked(self.temporary_folder()?));
+        let root = files.root();
+        if kept.iter().any(|file| file.name == rows::name(id)) {
+            self.write_files(&kept, files.0.path())?;
+            rows::unpack(&fs::read(root.with_file_name(rows::name(id)))?, &root)?;
+        } else {
+            self.write_files(&kept, &root)?;
+        }
+        unpacked.push(UnpackedCopy { name, kept, files: files.clone() });
+        let extra = unpacked.len().saturating_sub(UNPACKED);
+        unpacked.drain(..extra);
+        Ok(Some(files))
     }
 }
 
@@ -204,17 +259,20 @@ impl History {
 }
 
 impl Known {
-    fn add(&mut self, collection: Collection) {
+    fn add(&mut self, collection: Collection, rewritten: &[Rewritten]) {
         let Collection { id, name, state, about, gone_at: _ } = collection;
         // What cannot be read was written by a newer version.
         let Ok(About { root, file, row, gone }) = serde_json::from_str(&about) else { return };
         let row = Transcript { size: file.stamp.size, changed_at: file.changed_at(), ..row };
+        let log_name = below_root(&file.path, &root);
+        let replaced = rewritten.iter().find(|file| log_name.as_ref() == Some(&file.name));
+        let replaced_at = replaced.map(|file| file.since);
         let log = Arc::new(KeptLog { root, file, row, gone });
         // A log that was only linked cannot be read.
         if !state.is_empty() {
             self.by_agent.entry(log.row.provider).or_default().insert(log.row.id.clone(), log.clone());
         }
-        self.by_name.insert(name, Arc::new(KeptSession { id, state, log }));
+        self.by_name.insert(name, Arc::new(KeptSession { id, state, log, replaced_at }));
     }
 }
 
@@ -230,36 +288,12 @@ impl KeptLogs for KeptCopies {
             .collect()
     }
 
+    fn replaced_at(&self, provider: Provider, id: &str) -> Option<i64> {
+        Self::replaced_at(self, provider, id)
+    }
+
     fn unpack(&self, provider: Provider, id: &str) -> io::Result<Option<Arc<Unpacked>>> {
-        let log = self.known.read().by_agent.get(&provider).and_then(|logs| logs.get(id).cloned());
-        let Some(log) = log else { return Ok(None) };
-        let Some(session) = self.session(provider, &log.root, id) else { return Ok(None) };
-        let key = name(provider, &log.root, id);
-        let mut unpacked = self.unpacked.lock();
-        if let Some(at) = unpacked.iter().position(|(other, _)| *other == key) {
-            let found = unpacked.remove(at);
-            unpacked.push(found.clone());
-            return Ok(Some(found.1));
-        }
-        let files = Arc::new(Unpacked(self.temporary_folder()?));
-        let root = files.root();
-        let rows = root.with_file_name(rows::name(id));
-        if self
-            .store
-            .files(session.id, false)
-            .map_err(io::Error::other)?
-            .iter()
-            .any(|it| it.name == rows::name(id))
-        {
-            self.write_files(&session, files.0.path())?;
-            rows::unpack(&fs::read(rows)?, &root)?;
-        } else {
-            self.write_files(&session, &root)?;
-        }
-        unpacked.push((key, files.clone()));
-        let extra = unpacked.len().saturating_sub(UNPACKED);
-        unpacked.drain(..extra);
-        Ok(Some(files))
+        self.unpack_version(provider, id, None)
     }
 }
 

@@ -1,29 +1,29 @@
 //! Captures what is new in the logs of all agents, on a thread.
 
 use super::{
-    copies::{KeptCopies, KeptSession, described},
+    copies::{KeptCopies, KeptSession},
+    deletions::{DeletedSoon, Deletions},
+    limit::{KeepState, Limiter, Room},
     rows,
     settings::{KeepSettings, WhenDeleted},
 };
 use crate::{
-    history::{Gone, GoneReason, History, KeptLog, ListedLog, LogFile, Provider, below_root, format_of},
-    retention::{Place, Retention},
+    history::{Gone, GoneReason, History, ListedLog, Provider},
+    retention::Retention,
 };
-use openagents_core::{CancellationToken, budget::Budget, clock::now_ms, file};
-use openagents_keep::{Captured, Endangered, KeepError, Sealing, Sizes, Verified};
+use openagents_core::{CancellationToken, budget::Budget, clock::now_ms};
+use openagents_keep::{KeepError, Sizes, Verified};
 use parking_lot::{Mutex, RwLock};
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    fs::File,
-    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 /// Delay before the first round.
@@ -35,17 +35,15 @@ const UNREPORTED: Duration = Duration::from_secs(30);
 /// Time limit for finding the logs.
 const LISTING: Duration = Duration::from_secs(60);
 /// A log that did not change for this long goes directly into packs, and its journal is sealed.
-const QUIET: Duration = Duration::from_secs(600);
+pub(super) const QUIET: Duration = Duration::from_secs(600);
 /// Logs captured before their rows are written.
 const PART: usize = 100;
 /// Bytes of logs after which this happens too.
 const PART_BYTES: u64 = 64 << 20;
 /// A log that its agent deletes within this time is captured first, and linked until then.
 const SOON: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// Bytes that stay free on the disk.
-const FREE: u64 = 1_000_000_000;
-/// Part of the free disk that copies may take.
-const FREE_PART: u64 = 10;
+/// The copy of a log that its agent does not delete within this time is erased when room is needed.
+const SAFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Days after which a deleted session's copy is deleted too, if the user chose that.
 const FORGOTTEN_AFTER: i64 = 7;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
@@ -57,29 +55,6 @@ const ALL: (i64, i64) = (0, 1);
 const DATABASE: Duration = Duration::from_secs(30);
 
 type OnChange = Arc<dyn Fn() + Send + Sync>;
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum KeepState {
-    #[default]
-    Off,
-    On,
-    /// The disk has less than 1 GB free.
-    Paused,
-    /// The limit is reached.
-    Full,
-}
-
-/// Sessions that an agent deletes soon.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DeletedSoon {
-    pub provider: Provider,
-    /// Sessions that it deletes at its next start.
-    pub now: usize,
-    /// Days after which it deletes sessions.
-    pub days: u64,
-    /// An organization's settings say so.
-    pub is_managed: bool,
-}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeeperStatus {
@@ -106,14 +81,15 @@ pub struct Keeper {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-struct Shared {
-    copies: Arc<KeptCopies>,
-    history: Arc<History>,
+pub(super) struct Shared {
+    pub(super) copies: Arc<KeptCopies>,
+    pub(super) history: Arc<History>,
     settings: RwLock<KeepSettings>,
     status: Mutex<KeeperStatus>,
     watchers: Mutex<Vec<OnChange>>,
+    limiter: Limiter,
     /// When sessions in databases were last captured.
-    databases: Mutex<HashMap<PathBuf, Instant>>,
+    pub(super) databases: Mutex<HashMap<PathBuf, Instant>>,
     /// Held while logs are listed, and what ends that early.
     listing: Mutex<()>,
     stop_listing: Mutex<CancellationToken>,
@@ -121,7 +97,7 @@ struct Shared {
     round: Mutex<()>,
     /// Held while some logs are captured or copies are erased, so that nothing is captured that was just excluded.
     changing: Mutex<()>,
-    cancel: CancellationToken,
+    pub(super) cancel: CancellationToken,
 }
 
 impl fmt::Debug for Keeper {
@@ -145,6 +121,7 @@ impl Keeper {
             settings: RwLock::new(settings),
             status: Mutex::default(),
             watchers: Mutex::default(),
+            limiter: Limiter::default(),
             databases: Mutex::default(),
             listing: Mutex::default(),
             stop_listing: Mutex::default(),
@@ -152,8 +129,9 @@ impl Keeper {
             changing: Mutex::default(),
             cancel: CancellationToken::new(),
         });
-        let (state, room) = shared.room(&shared.settings.read().clone());
-        shared.changed(|status| (status.state, status.room) = (state, room));
+        shared.changed(|_| {});
+        let Room { state, limit, .. } = shared.room(&shared.settings.read().clone());
+        shared.changed(|status| (status.state, status.room) = (state, limit));
         let start = || {
             let shared = shared.clone();
             thread::Builder::new().name("keep".to_owned()).spawn(move || shared.follow(&wakes))
@@ -195,9 +173,9 @@ impl Keeper {
 
     /// Applies the user's settings.
     pub fn configure(&self, settings: KeepSettings) {
-        let (state, room) = self.shared.room(&settings);
+        let Room { state, limit, .. } = self.shared.room(&settings);
         *self.shared.settings.write() = settings;
-        self.shared.changed(|status| (status.state, status.room) = (state, room));
+        self.shared.changed(|status| (status.state, status.room) = (state, limit));
         self.wake();
     }
 
@@ -298,7 +276,7 @@ impl Shared {
             while began.elapsed() < PAUSE && !self.cancel.is_cancelled() {
                 thread::sleep(Duration::from_millis(100));
             }
-            wait = UNREPORTED;
+            wait = if self.limiter.is_compressing() { PAUSE } else { UNREPORTED };
         }
     }
 
@@ -325,27 +303,46 @@ impl Shared {
         let (logs, unread) = self.list(None, LISTING);
         let settings = self.settings.read().clone();
         let deletions = Deletions::read();
-        let (mut waiting, soon) = (self.waiting(&logs, &settings, &deletions), deletions.of(&logs));
+        let is_soon = |log: &&ListedLog| deletions.delete(log.row.provider, &log.file, SOON);
+        // What is erased at the limit does not wait.
+        let is_wanted = |log: &&ListedLog| {
+            !self.limiter.is_short() || deletions.delete(log.row.provider, &log.file, SAFE)
+        };
+        let (all, soon) = (self.waiting(&logs, &settings, &deletions), deletions.of(&logs));
+        let waiting = all.iter().filter(|log| is_wanted(log)).count();
         // The size of a session in a database is not known.
-        let bytes = logs.iter().filter(|log| !is_in_database(&log.file)).map(|log| log.row.size).sum();
+        let bytes = logs.iter().filter(|log| !rows::is_in_database(&log.file)).map(|log| log.row.size).sum();
         let found = (logs.len(), bytes);
-        let (state, room) = self.room(&settings);
+        let Room { state, limit: room, .. } = self.room(&settings);
         self.changed(|status| {
-            *status = KeeperStatus { state, room, found, waiting: waiting.len(), soon, ..status.clone() };
+            *status = KeeperStatus { state, room, found, waiting, soon, ..status.clone() };
         });
         if settings.on != Some(true) {
             return self.forget_linked();
         }
         self.forget_excluded()?;
-        if state == KeepState::On {
-            let is_soon = |log: &&&ListedLog| deletions.delete(log.row.provider, &log.file, SOON);
-            let soon: Vec<_> = waiting.iter().filter(is_soon).copied().collect();
-            self.link(&soon)?;
+        self.copies.store.reclaim()?;
+        if state != KeepState::Paused {
+            if let Err(error) = self.copies.store.keep_spare() {
+                tracing::warn!(%error, "copies may need free disk space to be erased");
+            }
+            self.make_room(&logs, &settings, &deletions)?;
+            let mut waiting: Vec<_> = all.into_iter().filter(is_wanted).collect();
+            let mut left = 0;
+            if self.room(&settings).takes_soon() {
+                self.link(&waiting.iter().copied().filter(is_soon).collect::<Vec<_>>())?;
+            }
             while !is_cancelled() {
                 // The user may have changed them.
                 let settings = self.settings.read().clone();
+                let room = self.room(&settings);
                 waiting.retain(|log| settings.keeps(log.row.provider));
-                if waiting.is_empty() || self.room(&settings).0 != KeepState::On {
+                if room.state != KeepState::On {
+                    let all = waiting.len();
+                    waiting.retain(is_soon);
+                    left += all - waiting.len();
+                }
+                if waiting.is_empty() || !room.takes_soon() {
                     break;
                 }
                 let mut bytes = 0;
@@ -358,7 +355,7 @@ impl Shared {
                 let changing = self.changing.lock();
                 self.capture_part(&part)?;
                 drop(changing);
-                self.changed(|status| status.waiting = waiting.len());
+                self.changed(|status| status.waiting = waiting.len() + left);
             }
         }
         if unread == 0 && !is_cancelled() {
@@ -366,7 +363,7 @@ impl Shared {
         }
         self.copies.store.seal_journals(QUIET)?;
         self.copies.store.sync()?;
-        let state = self.room(&settings).0;
+        let state = self.room(&settings).state;
         self.changed(|status| status.state = state);
         Ok(())
     }
@@ -378,28 +375,27 @@ impl Shared {
         self.history.listed_logs_of(provider, &Budget::within(time, &cancel))
     }
 
-    /// Returns whether there is room for more, and how much copies may take.
-    fn room(&self, settings: &KeepSettings) -> (KeepState, u64) {
-        let folder = self.copies.store.folder();
-        let free = fs4::available_space(folder).unwrap_or(u64::MAX);
-        let stored = self.status.lock().sizes.stored;
-        let limit = settings.limit.min(free.saturating_add(stored) / FREE_PART);
-        let state = match settings.on {
-            Some(true) if free < FREE => KeepState::Paused,
-            Some(true) if stored >= limit => KeepState::Full,
-            Some(true) => KeepState::On,
-            _ => KeepState::Off,
-        };
-        (state, limit)
+    fn room(&self, settings: &KeepSettings) -> Room {
+        Room::new(&self.copies, settings, self.status.lock().sizes.stored)
     }
 
-    fn is_captured(&self, log: &ListedLog) -> bool {
-        let session = self.copies.session(log.row.provider, &log.root, &log.row.id);
-        session.is_some_and(|session| {
-            let KeptLog { file, row, gone, .. } = &*session.log;
-            // Its row may change without its log, such as its title.
-            session.state == state(&log.file) && gone.is_none() && *file == log.file && *row == log.row
-        })
+    /// Makes room for copies.
+    fn make_room(
+        &self,
+        logs: &[ListedLog],
+        settings: &KeepSettings,
+        deletions: &Deletions,
+    ) -> Result<(), KeepError> {
+        let _changing = self.changing.lock();
+        let mut safe: Vec<&ListedLog> =
+            logs.iter().filter(|log| !deletions.delete(log.row.provider, &log.file, SAFE)).collect();
+        safe.sort_by_key(|log| log.file.changed_at());
+        let session = |log: &ListedLog| self.copies.session(log.row.provider, &log.root, &log.row.id);
+        let erasable =
+            safe.into_iter().filter_map(|log| session(log).filter(|it| self.is_redundant(log, it)));
+        self.limiter.make_room(&self.copies, self.room(settings), erasable)?;
+        self.changed(|_| {});
+        Ok(())
     }
 
     /// Returns the logs that are not captured in their current state, those first that their agent deletes first.
@@ -421,109 +417,6 @@ impl Shared {
             if is_soon { (0, at) } else { (1, at.saturating_neg()) }
         });
         waiting
-    }
-
-    /// Links the files of logs. Returns how many logs have links.
-    fn link(&self, logs: &[&ListedLog]) -> Result<usize, KeepError> {
-        let mut linked = 0;
-        for log in logs.iter().filter(|log| self.history.holds(&log.row)) {
-            let (collection, about) = described(log);
-            let files = files(log);
-            let files: Vec<Endangered<'_>> = files
-                .iter()
-                .map(|(name, path)| Endangered { collection: &collection, about: &about, name, path })
-                .collect();
-            linked += usize::from(self.copies.store.link(&files)? > 0);
-            self.copies.note_linked(log)?;
-        }
-        Ok(linked)
-    }
-
-    /// Captures logs; then their rows are written, and their links removed.
-    fn capture_part(&self, logs: &[&ListedLog]) -> Result<(), KeepError> {
-        let (mut captured, mut rewritten) = (Vec::new(), Vec::new());
-        let mut sealing = self.copies.store.seal()?;
-        // The user may have excluded some since they were listed.
-        let wanted = logs.iter().take_while(|_| !self.cancel.is_cancelled());
-        for log in wanted.filter(|log| self.history.holds(&log.row)) {
-            let known = self.copies.session(log.row.provider, &log.root, &log.row.id);
-            let id = known.map_or_else(|| self.copies.put(log, ""), |session| Ok(session.id))?;
-            match self.capture(log, id, &mut sealing, &mut rewritten) {
-                Ok(()) => captured.push((*log, id)),
-                // It may have been deleted or replaced in the meantime.
-                Err(KeepError::File(error)) => {
-                    tracing::debug!(%error, path = %log.file.path.display(), "a session was not kept");
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        sealing.finish()?;
-        for (id, name) in rewritten {
-            self.copies.store.drop_contained(id, &name)?;
-        }
-        for (log, id) in captured {
-            self.copies.put(log, &state(&log.file))?;
-            self.copies.store.unlink(id)?;
-        }
-        Ok(())
-    }
-
-    fn capture(
-        &self,
-        log: &ListedLog,
-        id: i64,
-        sealing: &mut Sealing<'_>,
-        rewritten: &mut Vec<(i64, String)>,
-    ) -> Result<(), KeepError> {
-        let is_quiet = age(&log.file) > QUIET;
-        let mut add = |name: String, source: &mut File| -> Result<(), KeepError> {
-            let sealing = is_quiet.then_some(&mut *sealing);
-            let captured = self.copies.store.capture(id, &name, source, now_ms(), sealing)?;
-            if captured == (Captured::Rewritten { before_stays: false }) {
-                rewritten.push((id, name));
-            }
-            Ok(())
-        };
-        if is_in_database(&log.file) {
-            self.databases.lock().insert(log.file.path.clone(), Instant::now());
-            let tables = format_of(log.row.provider).tables();
-            let mut document = tempfile::tempfile_in(self.copies.store.folder())?;
-            document.write_all(&rows::read(&log.file, &log.root, tables)?)?;
-            return add(rows::name(&log.row.id), &mut document);
-        }
-        let mut files = files(log);
-        // A folder is listed without what was deleted in it meanwhile.
-        for name in self.copies.store.links_of(id)? {
-            if files.iter().all(|(other, _)| *other != name) {
-                let path = log.root.join(&name);
-                files.push((name, path));
-            }
-        }
-        let (mut found, mut missing) = (0, None);
-        for (name, path) in files {
-            let opened = match file::open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    match self.copies.store.linked(id, &name)? {
-                        Some(link) => file::open(&link),
-                        None => Err(error),
-                    }
-                }
-                opened => opened,
-            };
-            match opened {
-                Ok(mut source) => {
-                    add(name, &mut source)?;
-                    found += usize::from(path == log.file.path);
-                }
-                // A file beside the log need not exist.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => missing = Some(error),
-                Err(error) => return Err(error.into()),
-            }
-        }
-        match missing {
-            Some(error) if found == 0 => Err(error.into()),
-            _ => Ok(()),
-        }
     }
 
     /// Marks kept sessions whose logs no longer exist, after capturing what has only a link.
@@ -590,19 +483,6 @@ impl Shared {
         Ok(())
     }
 
-    /// Captures a log that has only links, or whose capture did not end; returns the copy, if there is one.
-    fn complete(&self, session: &KeptSession) -> Result<Option<Arc<KeptSession>>, KeepError> {
-        let log = &session.log;
-        let log = ListedLog { root: log.root.clone(), file: log.file.clone(), row: log.row.clone() };
-        if !self.copies.store.links_of(session.id)?.is_empty() {
-            self.capture_part(&[&log])?;
-        } else if !self.copies.store.files(session.id, false)?.is_empty() {
-            self.copies.put(&log, &state(&log.file))?;
-        }
-        let copy = self.copies.session(log.row.provider, &log.root, &log.row.id);
-        Ok(copy.filter(|copy| !copy.state.is_empty()))
-    }
-
     /// Erases what has links only, once nothing is kept any more.
     fn forget_linked(&self) -> Result<(), KeepError> {
         let mut linked = self.copies.sessions();
@@ -649,63 +529,4 @@ impl Shared {
             }
         }
     }
-}
-
-/// When agents delete sessions, according to their settings at the start of a round.
-struct Deletions(HashMap<Provider, (Retention, Duration)>);
-
-impl Deletions {
-    fn read() -> Self {
-        let variable = |name: &str| std::env::var(name).ok();
-        let place = Place { variable: &variable, workspace: Path::new(""), now: SystemTime::now() };
-        let of_agent = |provider| {
-            let retention = Retention::of(provider)?;
-            Some((provider, (retention, retention.period(&place)?)))
-        };
-        Self(Provider::ALL.into_iter().filter_map(of_agent).collect())
-    }
-
-    /// Returns whether an agent deletes a log within some time.
-    fn delete(&self, provider: Provider, file: &LogFile, within: Duration) -> bool {
-        self.0.get(&provider).is_some_and(|(_, period)| age(file) + within > *period)
-    }
-
-    /// Returns what agents delete.
-    fn of(&self, logs: &[ListedLog]) -> Vec<DeletedSoon> {
-        let deleted = |(provider, (retention, period)): (&Provider, &(Retention, Duration))| {
-            let own = || logs.iter().filter(|log| log.row.provider == *provider);
-            let is_due =
-                |log: &&ListedLog| !log.row.subagent && self.delete(*provider, &log.file, Duration::ZERO);
-            own().next().map(|_| DeletedSoon {
-                provider: *provider,
-                now: own().filter(is_due).count(),
-                days: period.as_secs() / (24 * 60 * 60),
-                is_managed: retention.is_managed(),
-            })
-        };
-        let mut all: Vec<_> = self.0.iter().filter_map(deleted).collect();
-        all.sort_by_key(|soon| soon.provider);
-        all
-    }
-}
-
-fn age(file: &LogFile) -> Duration {
-    Duration::from_millis(u64::try_from(now_ms() - file.changed_at()).unwrap_or(0))
-}
-
-/// Returns what changes with a log.
-fn state(file: &LogFile) -> String {
-    format!("{} {}", file.stamp.size, file.stamp.mtime_ns)
-}
-
-/// Returns the files of a session with their relative paths.
-fn files(log: &ListedLog) -> Vec<(String, PathBuf)> {
-    let beside = format_of(log.row.provider).beside(&log.file.path);
-    let all = log.file.earlier.iter().cloned().chain([log.file.path.clone()]).chain(beside);
-    let named = |path: PathBuf| Some((below_root(&path, &log.root)?, path));
-    all.filter_map(named).collect()
-}
-
-fn is_in_database(file: &LogFile) -> bool {
-    file.path.parent().is_some_and(Path::is_file)
 }

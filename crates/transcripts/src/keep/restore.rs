@@ -20,6 +20,8 @@ pub struct Restored {
 pub enum RestoreError {
     #[error("no copy of session {0} is kept")]
     Unknown(String),
+    #[error("session {1} has no version {0}; choose one of the listed versions")]
+    NoVersion(usize, String),
     #[error("{} is not an absolute path", .0.display())]
     Relative(PathBuf),
     #[error("{} is not empty; choose a new folder", .0.display())]
@@ -43,6 +45,18 @@ impl KeptCopies {
         to: &Path,
         agents: &HistoryRoots,
     ) -> Result<Restored, RestoreError> {
+        self.restore_version_to(provider, id, None, to, agents)
+    }
+
+    /// Like [`KeptCopies::restore_to`], with a version of the log; see [`KeptCopies::versions`]. Blocks.
+    pub fn restore_version_to(
+        &self,
+        provider: Provider,
+        id: &str,
+        version: Option<usize>,
+        to: &Path,
+        agents: &HistoryRoots,
+    ) -> Result<Restored, RestoreError> {
         let session = self.find(provider, id).ok_or_else(|| RestoreError::Unknown(id.to_owned()))?;
         if !to.is_absolute() {
             return Err(RestoreError::Relative(to.to_owned()));
@@ -54,8 +68,11 @@ impl KeptCopies {
         if fs::read_dir(to).is_ok_and(|mut entries| entries.next().is_some()) || to.is_file() {
             return Err(RestoreError::NotEmpty(to.to_owned()));
         }
+        let files = self.files_at(&session, version).map_err(io::Error::other)?;
+        let files =
+            files.ok_or_else(|| RestoreError::NoVersion(version.unwrap_or_default(), id.to_owned()))?;
         create_folder(to)?;
-        Ok(Restored { files: self.write_files(&session, to)? })
+        Ok(Restored { files: self.write_files(&files, to)? })
     }
 
     /// Writes the files of a session to where its agent finds them again. Their time is now: otherwise Claude Code
@@ -72,7 +89,8 @@ impl KeptCopies {
         }
         let unpacked = self.temporary_folder()?;
         let mut written = Vec::new();
-        for from in self.write_files(&session, unpacked.path())? {
+        let files = self.store.files(session.id, false).map_err(io::Error::other)?;
+        for from in self.write_files(&files, unpacked.path())? {
             let own = below(root, &from, unpacked.path());
             let to = if own == *log { place.clone() } else { own };
             // The log may have had other places, and outputs may have outlived it.

@@ -33,6 +33,11 @@ pub(super) fn name(id: &str) -> String {
     format!("{id}.rows.json")
 }
 
+/// Returns whether the log of a session is rows of a database.
+pub(super) fn is_in_database(file: &LogFile) -> bool {
+    file.path.parent().is_some_and(Path::is_file)
+}
+
 /// Returns the rows of a session, in the order of their insertion. Blocks.
 pub(super) fn read(log: &LogFile, root: &Path, tables: &[(&str, &str)]) -> io::Result<Vec<u8>> {
     let (database, id) = LogFile::database_and_id(&log.path)?;

@@ -3,5 +3,7 @@
 mod excluded;
 mod formats;
 mod history;
+mod keep;
+mod prompts;
 mod reported;
 mod usage;

@@ -129,6 +129,7 @@ impl LogFile {
             version: None,
             unknown: Unknown::default(),
             gone: None,
+            moved_to: None,
         }
     }
 }

@@ -71,6 +71,7 @@ fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opt
         "fork_session_id",
         "revert",
         "version",
+        "project_id",
     ]);
     let about = |row: &rusqlite::Row<'_>| {
         let about = About {
@@ -83,6 +84,7 @@ fn about(connection: &Connection, table: &str, id: &str) -> rusqlite::Result<Opt
             fork_of: text(row, 6)?,
             updated: None,
             version: text(row, 8)?,
+            project: text(row, 9)?,
         };
         Ok((about, Revert::parse(text(row, 7)?.as_deref())))
     };

@@ -79,6 +79,7 @@ fn about(session: &Node<'_>) -> About {
     About {
         title: text("title"),
         version: text("version"),
+        project: text("projectID"),
         directory: text("directory"),
         parent: text("parentID"),
         created: session.get("time").and_then(|time| millis(time.get("created"))),

@@ -23,6 +23,8 @@ pub(super) struct About {
     pub(super) archived: bool,
     /// The session that this one was forked from (2.x).
     pub(super) fork_of: Option<String>,
+    /// The first commit of the repository, or `global` outside of one.
+    pub(super) project: Option<String>,
     #[serde(skip)]
     pub(super) version: Option<String>,
 }
