@@ -34,8 +34,8 @@ fn begin_in_terminal(scene: &Scene, mode: &str, text: &str) -> Result<String> {
 }
 
 /// Continues a session here; the error if the server refuses.
-async fn continue_here(scene: &mut Scene, id: &str) -> Result<Value> {
-    let here = json!({"agent": CLAUDE_CODE.mode, "cwd": scene.peers.env.workspace, "id": id});
+async fn continue_here(scene: &mut Scene, id: &str, copy: bool) -> Result<Value> {
+    let here = json!({"agent": CLAUDE_CODE.mode, "cwd": scene.peers.env.workspace, "id": id, "copy": copy});
     let continued = scene.client.request("_openagents/agents/continue_session", here).await?;
     scene.session = continued["sessionId"].clone();
     let attach = json!({"sessionId": scene.session, "since": 0});
@@ -71,19 +71,27 @@ async fn session_that_is_open_in_terminal_is_not_continued() -> Result<()> {
     };
     let log = log_of(&scene, &id)?;
     let before = fs::read(&log)?;
-    let refused = continue_here(&mut scene, &id).await.err().context("it is open in a terminal")?;
+    let refused = continue_here(&mut scene, &id, false).await.err().context("it is open in a terminal")?;
     let refused = format!("{refused:#}");
     let says = [format!("process {process}"), "open in Claude Code since".to_owned()];
     ensure!(says.iter().all(|words| refused.contains(words.as_str())), "{refused}");
-    ensure!(fs::read(&log)? == before, "the log changed");
 
-    // It can be continued once the terminal is closed.
-    drop(terminal);
-    scene.peers.forget_model_requests()?;
-    continue_here(&mut scene, &id).await?;
-    let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
-    ensure!(!reply.contains("starts a new session"), "{reply}");
-    ensure!(scene.peers.model_got("heliotrope")?, "it does not know what was said in the terminal");
+    // A copy can be continued now, and the session itself once the terminal is closed.
+    let mut terminal = Some(terminal);
+    for copy in [true, false] {
+        if !copy {
+            ensure!(fs::read(&log)? == before, "the log changed");
+            terminal.take();
+        }
+        scene.peers.forget_model_requests()?;
+        continue_here(&mut scene, &id, copy).await?;
+        let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
+        ensure!(!reply.contains("starts a new session"), "copy {copy}: {reply}");
+        ensure!(scene.peers.model_got("heliotrope")?, "copy {copy}: it does not know what was said");
+        scene.close().await?;
+    }
+    ensure!(fs::read(&log)?.starts_with(&before), "the log lost lines");
+    ensure!(fs::read(&log)?.len() > before.len(), "the session was not continued in its log");
     scene.peers.end()
 }
 
@@ -107,7 +115,7 @@ async fn first_prompt_of_continued_session_asks_before_edits() -> Result<()> {
         for file in files.iter().filter(|file| file.exists()) {
             fs::remove_file(file)?;
         }
-        continue_here(&mut scene, &id).await?;
+        continue_here(&mut scene, &id, false).await?;
         let (asked, reply) = scene.turn("Edits", "reject_once", None).await?;
         ensure!(!reply.contains("starts a new session"), "{mode}: {reply}");
         ensure!(asked > 0, "{mode}: nothing was asked: {reply}");
