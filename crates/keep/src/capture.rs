@@ -12,8 +12,13 @@ use std::{
 };
 use xxhash_rust::xxh3::Xxh3;
 
-/// Bytes at the start of a file, and before its old end, that are unchanged if the file has only grown.
-const ENDING: u64 = 4096;
+/// Length in bytes up to which all of a log is compared with its copy before it is appended to.
+const WHOLE: u64 = 16 << 20;
+
+/// Of a longer one, the blocks that are compared and their bytes, from its start to its old end. A change between them
+/// is not noticed.
+const BLOCKS: u64 = 1024;
+const BLOCK: u64 = 4096;
 
 /// Length in bytes of the largest document whose versions are compared; those of longer ones all stay.
 const DOCUMENT: u64 = 32 << 20;
@@ -176,10 +181,20 @@ impl CopyStore {
 /// Writes the bytes of a content.
 type Writing<'a> = dyn FnMut(&mut dyn Write) -> Result<(), KeepError> + 'a;
 
-/// Returns what is between the quotes of a document, also of one that is a text in it; without short texts.
+/// Returns what is between the quotes of a document, also of one that is a text in it; without short texts
+/// and times.
 fn texts(document: &[u8]) -> impl Iterator<Item = &[u8]> {
     let parts = document.split(|byte| *byte == b'"').map(without_escape);
-    parts.filter(|text| text.len() >= TEXT)
+    parts.filter(|text| text.len() >= TEXT && !is_time(text))
+}
+
+/// Returns whether a text is a time such as `2026-04-01T09:00:04.000Z`: that of the last change is in no newer version.
+fn is_time(text: &[u8]) -> bool {
+    let is_digit = |at: usize| text.get(at).is_some_and(u8::is_ascii_digit);
+    text.len() <= 35
+        && text.get(10) == Some(&b'T')
+        && [0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15].into_iter().all(is_digit)
+        && text.iter().all(|byte| byte.is_ascii_digit() || b"-:+.TZ".contains(byte))
 }
 
 /// Removes the backslashes of the quote behind a text.
@@ -188,19 +203,21 @@ fn without_escape(text: &[u8]) -> &[u8] {
     &text[..end]
 }
 
-/// Returns a hash of the bytes before `end`: the first and the last ones, or all of a document.
+/// Returns a hash of the bytes before `end`: of all, or of blocks all over a long log.
 fn ending(source: &mut (impl Read + Seek), end: u64, kind: FileKind) -> io::Result<Vec<u8>> {
-    let (first, last) = match kind {
-        FileKind::Lines => (end.min(ENDING), end.saturating_sub(ENDING)),
-        FileKind::Document => (end, end),
-    };
     let mut hash = Xxh3::new();
-    for range in [0..first, last..end] {
-        source.seek(SeekFrom::Start(range.start))?;
-        let length = range.end - range.start;
-        if io::copy(&mut source.take(length), &mut hash)? != length {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+    let mut add = |start: u64, length: u64| {
+        source.seek(SeekFrom::Start(start))?;
+        match io::copy(&mut source.take(length), &mut hash)? {
+            copied if copied == length => Ok(()),
+            _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
         }
+    };
+    if kind == FileKind::Document || end <= WHOLE {
+        add(0, end)?;
+    } else {
+        (0..=BLOCKS).try_for_each(|at| add((end - BLOCK) / BLOCKS * at, BLOCK))?;
+        add(end - BLOCK, BLOCK)?;
     }
     Ok(hash.digest128().to_le_bytes().to_vec())
 }

@@ -87,7 +87,10 @@ fn version_stays_while_it_has_something_that_the_newest_does_not() {
     assert_eq!(left.iter().filter(|it| it.name == "true.jsonl").count(), 1);
     assert_eq!(left.iter().filter(|it| it.name == "false.jsonl").count(), 2, "the newest one is shorter");
     assert_eq!(read(&store, id, "true.jsonl", 0), restored);
-    let document = |texts: &[String]| serde_json::json!({"messages": texts, "state": "running"}).to_string();
+    let document = |texts: &[String]| {
+        let updated = format!("2026-04-01T09:00:0{}.000Z", texts.len());
+        serde_json::json!({"lastUpdated": updated, "messages": texts, "state": "running"}).to_string()
+    };
     let texts: Vec<String> = (0..9).map(|at| noise(at, 700)).collect();
     for (texts, expected) in [
         (&texts[..3], Captured::More(document(&texts[..3]).len() as u64)),
@@ -99,6 +102,40 @@ fn version_stays_while_it_has_something_that_the_newest_does_not() {
     }
     let versions = store.files(id, true).unwrap().iter().filter(|file| file.name == "chat.json").count();
     assert_eq!(versions, 2);
+}
+
+#[test]
+fn change_in_the_middle_is_a_new_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = CopyStore::open(folder.path()).unwrap();
+    let id = store.put("one", "", "").unwrap();
+    // Its start, its end and its length are as before.
+    let log: String = (0..40).map(|at| line(at, &noise(at as u64, 900))).collect();
+    let middle = log.len() / 2..log.len() / 2 + 20;
+    for (name, grows) in [("same.jsonl", false), ("grown.jsonl", true)] {
+        let mut changed = log.clone();
+        changed.replace_range(middle.clone(), &"x".repeat(20));
+        if grows {
+            changed += "more\n";
+        }
+        capture(&store, id, name, log.as_bytes(), grows);
+        let captured = capture(&store, id, name, changed.as_bytes(), grows);
+        assert_eq!(captured, Captured::Rewritten { before_stays: true });
+        assert_eq!(read(&store, id, name, 1), log.as_bytes());
+        assert_eq!(read(&store, id, name, 0), changed.as_bytes());
+    }
+    // A long log whose lines all change, but not its ends.
+    let long = noise(1, 1 << 10).repeat(20 << 10) + "\n";
+    let mut changed = long.clone().into_bytes();
+    for block in changed[1 << 20..19 << 20].chunks_mut(100_000) {
+        block[..5000].fill(b' ');
+    }
+    capture(&store, id, "long.jsonl", long.as_bytes(), true);
+    let captured = capture(&store, id, "long.jsonl", &changed, true);
+    assert_eq!(captured, Captured::Rewritten { before_stays: true });
+    let grown = [&changed[..], b"more\n"].concat();
+    assert_eq!(capture(&store, id, "long.jsonl", &grown, true), Captured::More(5));
+    assert_eq!(read(&store, id, "long.jsonl", 0), grown);
 }
 
 #[test]
