@@ -5,9 +5,17 @@ mod agents;
 #[cfg(target_os = "linux")]
 mod codex_claude;
 #[cfg(target_os = "linux")]
+mod continuing;
+#[cfg(target_os = "linux")]
 mod hand_over;
 mod llama_server;
 #[cfg(target_os = "linux")]
 mod mcp;
+#[cfg(target_os = "linux")]
+mod past;
+#[cfg(target_os = "linux")]
+mod scene;
+#[cfg(target_os = "linux")]
+mod sweep;
 #[cfg(target_os = "linux")]
 mod trust;

@@ -12,6 +12,7 @@
 //! | opencode | `$XDG_CONFIG_HOME/opencode/opencode.json` | |
 
 use crate::{
+    pseudo_terminal::PseudoTerminal,
     server::Server,
     terminal::{TestEnv, program},
 };
@@ -80,6 +81,7 @@ pub struct Peers {
     pub env: TestEnv,
     model: ScriptedModel,
     pub server: Server,
+    programs: Vec<String>,
 }
 
 impl Peers {
@@ -92,10 +94,24 @@ impl Peers {
     /// Does the same on the caller's env, with a script of the model server: its name, or a file.
     pub fn with_programs(env: TestEnv, programs: &[&str], script: &str) -> Result<Self> {
         let Installed { env, model } = Installed::with_script(env, script)?;
-        let mut command = env.openagents(&["serve", "--port", "0", "--json"])?;
-        surround(&mut command, &env, &model, programs)?;
-        let server = Server::start(command)?;
-        Ok(Self { env, model, server })
+        let server = serve(&env, &model, programs, "home")?;
+        let programs = programs.iter().map(|&program| program.to_owned()).collect();
+        Ok(Self { env, model, server, programs })
+    }
+
+    /// Stops our server as the user does, and starts another one with the data folder of this name.
+    pub fn restart(&mut self, home: &str) -> Result<()> {
+        self.stop()?;
+        let programs: Vec<&str> = self.programs.iter().map(String::as_str).collect();
+        self.server = serve(&self.env, &self.model, &programs, home)?;
+        Ok(())
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.server.signal("-TERM")?;
+        let status = self.server.child.wait()?;
+        ensure!(status.success(), "the server ended with {status}");
+        Ok(())
     }
 
     /// Runs `openagents` to its end in the same environment and returns its output.
@@ -109,23 +125,36 @@ impl Peers {
 
     /// Runs one shell command line to its end in the workspace, such as an agent's own command.
     pub fn shell(&self, line: &str) -> Result<String> {
-        let mut command = Command::new("sh");
-        command.args(["-c", line]).stdin(Stdio::null());
-        self.env.surround(&mut command);
-        surround(&mut command, &self.env, &self.model, &[])?;
-        let output = command.output()?;
+        let output = self.command(line)?.stdin(Stdio::null()).output()?;
         ensure!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Starts one shell command line in the workspace, in a terminal.
+    pub fn in_terminal(&self, line: &str) -> Result<PseudoTerminal> {
+        PseudoTerminal::start(self.command(line)?)
+    }
+
+    /// Returns one shell command line that runs in the workspace.
+    pub fn command(&self, line: &str) -> Result<Command> {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        self.env.surround(&mut command);
+        surround(&mut command, &self.env, &self.model, &[])?;
+        Ok(command)
+    }
+
     /// Returns whether a request to the model contains a text.
     pub fn model_got(&self, text: &str) -> Result<bool> {
-        for request in fs::read_dir(&self.model.requests)? {
-            if String::from_utf8_lossy(&fs::read(request?.path())?).contains(text) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(self.model_requests()?.iter().any(|request| request.contains(text)))
+    }
+
+    /// Returns the requests to the model, in no order.
+    pub fn model_requests(&self) -> Result<Vec<String>> {
+        let read = |entry: std::io::Result<fs::DirEntry>| {
+            Ok(String::from_utf8_lossy(&fs::read(entry?.path())?).into_owned())
+        };
+        fs::read_dir(&self.model.requests)?.map(read).collect()
     }
 
     /// Deletes the requests so far.
@@ -135,9 +164,7 @@ impl Peers {
 
     /// Stops our server as the user does, and waits until none of the agents' processes are left.
     pub fn end(mut self) -> Result<()> {
-        self.server.signal("-TERM")?;
-        let status = self.server.child.wait()?;
-        ensure!(status.success(), "the server ended with {status}");
+        self.stop()?;
         let (home, started) = (self.env.folder("home"), Instant::now());
         loop {
             let left = processes(&home)?;
@@ -148,6 +175,13 @@ impl Peers {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
+}
+
+fn serve(env: &TestEnv, model: &ScriptedModel, programs: &[&str], home: &str) -> Result<Server> {
+    let mut command = env.openagents(&["serve", "--port", "0", "--json"])?;
+    surround(&mut command, env, model, programs)?;
+    command.env("OPENAGENTS_HOME", env.folder(home));
+    Server::start(command)
 }
 
 /// Lists the processes that were started in a `TestEnv`.
@@ -236,7 +270,10 @@ fn surround(command: &mut Command, env: &TestEnv, model: &ScriptedModel, program
         let folder = env.folder("programs");
         fs::create_dir_all(&folder)?;
         for program in programs {
-            std::os::unix::fs::symlink(fs::canonicalize(installed.join(program))?, folder.join(program))?;
+            let link = folder.join(program);
+            if !link.exists() {
+                std::os::unix::fs::symlink(fs::canonicalize(installed.join(program))?, link)?;
+            }
         }
         path.push(folder);
     }
