@@ -31,6 +31,9 @@ pub(crate) struct KnownAgent {
     /// Whether the agent's sessions survive `session/load`. Gemini CLI writes an empty history over the session that
     /// it loads, and deletes the file at its next start (google-gemini/gemini-cli#28775).
     pub(crate) loads: bool,
+    /// The methods for earlier sessions that it is known to have, in the versions above; what it says itself counts once it
+    /// was started.
+    pub(crate) sessions: &'static [&'static str],
     pub(crate) install: Install,
     pub(crate) log_in: LogIn,
 }
@@ -63,6 +66,10 @@ pub(crate) enum Install {
     Command(&'static str),
 }
 
+const RESUME: &str = "session/resume";
+const LOAD: &str = "session/load";
+const FORK: &str = "session/fork";
+
 /// Codex and Claude Code, then the others by name.
 pub(crate) const KNOWN: [KnownAgent; 7] = [
     // https://github.com/agentclientprotocol/codex-acp#readme
@@ -85,6 +92,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
+        sessions: &[RESUME, LOAD, FORK],
         install: Install::Package { registry: "codex-acp", megabytes: 479 },
         log_in: LogIn::Program(&["login"]),
     },
@@ -109,6 +117,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: Some(Retention::ClaudeCode),
         reads_files_here: true,
         loads: true,
+        sessions: &[RESUME, LOAD, FORK],
         install: Install::Package { registry: "claude-acp", megabytes: 421 },
         log_in: LogIn::Speaker(&["--cli", "auth", "login"]),
     },
@@ -127,6 +136,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: Some(Retention::GeminiCli),
         reads_files_here: false,
         loads: false,
+        sessions: &[],
         install: Install::Package { registry: "gemini", megabytes: 105 },
         log_in: LogIn::Program(&[]),
     },
@@ -158,6 +168,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
+        sessions: &[],
         install: Install::Package { registry: "github-copilot-cli", megabytes: 198 },
         log_in: LogIn::Program(&["login"]),
     },
@@ -176,6 +187,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
+        sessions: &[],
         install: Install::Command("brew install block-goose-cli"),
         log_in: LogIn::Program(&["configure"]),
     },
@@ -191,6 +203,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
+        sessions: &[RESUME, LOAD, FORK],
         install: Install::Package { registry: "opencode", megabytes: 371 },
         log_in: LogIn::Program(&["auth", "login"]),
     },
@@ -214,6 +227,7 @@ pub(crate) const KNOWN: [KnownAgent; 7] = [
         retention: None,
         reads_files_here: true,
         loads: true,
+        sessions: &[RESUME, LOAD],
         install: Install::Package { registry: "qwen-code", megabytes: 159 },
         log_in: LogIn::Program(&["auth"]),
     },

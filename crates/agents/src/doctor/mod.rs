@@ -41,6 +41,10 @@ impl Doctor<'_> {
                 self.locate_known(known, &mut diagnosis);
                 diagnosis.login = LoginCommand::find(known, self.environment, self.packages);
                 diagnosis.card.can_log_in = diagnosis.card.usable && diagnosis.login.is_some();
+                if diagnosis.card.usable {
+                    diagnosis.card.supports =
+                        known.sessions.iter().map(|method| (*method).to_owned()).collect();
+                }
             }
             Subject::Custom(custom) => match crate::custom::check(custom) {
                 Ok(()) => self.locate_custom(custom, &mut diagnosis),

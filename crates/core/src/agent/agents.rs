@@ -328,7 +328,8 @@ pub struct AgentCard {
     pub version: Option<String>,
     /// The program or package that speaks ACP for it, and its version, if installed.
     pub adapter: Option<String>,
-    /// Capabilities from its `initialize` result: `session/load`, `image`, …
+    /// Capabilities from its `initialize` result: `session/load`, `image`, … Before it was started, those that it is known to
+    /// have for earlier sessions.
     pub supports: Vec<String>,
     /// Name and version from its `initialize` result.
     pub introduces_itself: Option<String>,

@@ -7,7 +7,9 @@ use super::{
 };
 use crate::{controls::without_controls, secrets::SecretSearch};
 use openagents_core::budget::Budget;
-use openagents_transcripts::history::{Event, EventKind, Facts, History, Outcome, Span, Transcript};
+use openagents_transcripts::history::{
+    Event, EventKind, Facts, History, Outcome, Span, TaskChange, Transcript,
+};
 use std::{
     borrow::Cow,
     collections::{BTreeMap, HashMap},
@@ -39,6 +41,8 @@ const FILES: &str = "Files";
 /// How Claude Code's result of a denied call begins, and what is written before the user's reason.
 const DENIAL: &str = "The user doesn't want to";
 const REASONS: [&str; 2] = ["the user said:", "reason for the rejection:"];
+/// What Claude Code's adapter for ACP writes; the user's reason follows as a prompt.
+const DENIED_OVER_ACP: &str = "User refused permission to run tool";
 
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
@@ -52,6 +56,10 @@ pub(super) struct Gathered {
     last_answer: Option<(u64, String)>,
     /// Calls without a result: what they were for, and what they change if they run.
     open: HashMap<String, (Pending, Vec<FileChange>)>,
+    /// A call that the user just denied without a reason: the next prompt may be the reason.
+    denied: Option<String>,
+    /// The lines in which tasks were last written down.
+    task_lines: HashMap<String, u64>,
     /// The last event is a prompt or a call: the turn did not end.
     is_stopped: Option<u64>,
     facts: Facts,
@@ -104,13 +112,20 @@ impl Gathered {
         self.bytes += event.text.len();
         self.secrets.look(&event.readable_text(), event.line);
         self.facts.add(&event);
+        match &event.action.tasks {
+            Some(TaskChange::Added(text)) => drop(self.task_lines.insert(text.clone(), event.line)),
+            Some(TaskChange::All(all)) => {
+                self.task_lines.extend(all.iter().map(|task| (task.text.clone(), event.line)));
+            }
+            Some(TaskChange::Marked { .. }) | None => {}
+        }
         match &event.kind {
             EventKind::Prompt => {
                 self.is_stopped = Some(event.line);
                 self.prompt(event.line, event.text);
             }
             EventKind::Assistant => {
-                self.is_stopped = None;
+                (self.is_stopped, self.denied) = (None, None);
                 self.decisions.extend(decisions(&event.text).map(|text| (event.line, text.to_owned())));
                 self.last_answer = Some((event.line, event.text));
             }
@@ -130,7 +145,10 @@ impl Gathered {
 
     fn prompt(&mut self, line: u64, text: String) {
         let Some(earlier) = text.strip_prefix(BEGINNING) else {
-            self.constraints.extend(constraints(&text).map(|text| (line, text.to_owned())));
+            match self.denied.take() {
+                Some(what) => self.constraints.push((line, format!("Denied {what}: “{text}”"))),
+                None => self.constraints.extend(constraints(&text).map(|text| (line, text.to_owned()))),
+            }
             self.prompts.push((line, text));
             return;
         };
@@ -185,24 +203,27 @@ impl Gathered {
     fn result(&mut self, event: Event) {
         let Event { line, text, action, .. } = event;
         let (pending, changes) = action.call.as_ref().and_then(|call| self.open.remove(call)).unzip();
-        if action.outcome != Some(Outcome::NotRun) {
+        // A patch that does not apply changes nothing.
+        if matches!(action.outcome, None | Some(Outcome::Exit(0))) {
             self.files.extend(changes.into_iter().flatten());
         }
-        if action.outcome == Some(Outcome::NotRun)
-            && let Some(reason) = reason_of_denial(&text)
-        {
+        if action.outcome == Some(Outcome::NotRun) && is_denial(&text) {
             let what = match &pending {
                 Some(Pending::Command(at)) => self.commands[*at].command.clone(),
                 Some(Pending::Other(call)) => call.clone(),
                 Some(Pending::Plan(_)) => "the plan".to_owned(),
                 Some(Pending::Question) | None => "a call".to_owned(),
             };
-            self.constraints.push((line, format!("Denied {what}: “{reason}”")));
+            match reason_of_denial(&text) {
+                Some(reason) => self.constraints.push((line, format!("Denied {what}: “{reason}”"))),
+                None => self.denied = Some(what),
+            }
         }
         match pending {
             Some(Pending::Command(at)) => {
                 let command = &mut self.commands[at];
                 if let Some(Outcome::Exit(code)) = action.outcome {
+                    let text = without_codex_head(&text);
                     let start = text.ceil_char_boundary(text.len().saturating_sub(OUTPUT));
                     (command.line, command.exit_code, command.output) =
                         (line, Some(code), text[start..].to_owned());
@@ -298,7 +319,8 @@ impl Gathered {
         }
         if let Some(fact) = &self.facts.tasks {
             let open = fact.what.iter().filter(|task| !task.done);
-            lines.extend(open.map(|task| Line::new(fact.line, format!("To do: {}", task.text), 200)));
+            let line = |text: &str| self.task_lines.get(text).copied().unwrap_or(fact.line);
+            lines.extend(open.map(|task| Line::new(line(&task.text), format!("To do: {}", task.text), 200)));
         }
         lines.truncate(OPEN);
         lines
@@ -338,6 +360,21 @@ impl Command {
 }
 
 /// Returns what the user answered instead of allowing a call. Other failures of a call may contain any text.
+/// Returns whether a call was not run because the user denied it: in a terminal, or over ACP.
+fn is_denial(result: &str) -> bool {
+    let result = result.trim_start();
+    result.starts_with(DENIAL) || result.starts_with(DENIED_OVER_ACP)
+}
+
+/// Returns the output of a command without what Codex writes before it.
+fn without_codex_head(text: &str) -> &str {
+    let has_head = ["Exit code: ", "Chunk ID: ", "Wall time: "].iter().any(|head| text.starts_with(head));
+    match text.split_once("\nOutput:\n") {
+        Some((_, output)) if has_head => output,
+        _ => text,
+    }
+}
+
 fn reason_of_denial(result: &str) -> Option<&str> {
     let denied = result.trim_start().strip_prefix(DENIAL)?;
     REASONS

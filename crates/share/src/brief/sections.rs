@@ -32,7 +32,9 @@ pub(super) struct Line {
 /// Returns the end of a command's output, which says what failed.
 pub(super) fn end_of(output: &str) -> &str {
     let start = output.char_indices().rev().nth(OUTPUT - 1).map_or(0, |(start, _)| start);
-    output[start..].trim()
+    let end = &output[start..];
+    let first_word = if start == 0 { 0 } else { end.find(char::is_whitespace).unwrap_or(0) };
+    end[first_word..].trim()
 }
 
 /// Drops lines until the brief fits: of the least important sections first, and the oldest ones first.

@@ -21,6 +21,14 @@ const CONSTRAINTS: [&[&str]; 6] = [
         "shouldn't",
         "should not",
         "leave",
+        "instead",
+        "off limits",
+        "off-limits",
+        "hands off",
+        "stay away from",
+        "no new",
+        "no more",
+        "said no",
     ],
     &[
         "muss",
@@ -40,6 +48,11 @@ const CONSTRAINTS: [&[&str]; 6] = [
         "vermeide",
         "keine",
         "kein",
+        "finger weg",
+        "nicht mit",
+        "nicht anfassen",
+        "nicht ändern",
+        "fass",
     ],
     &[
         "debe",
@@ -57,6 +70,12 @@ const CONSTRAINTS: [&[&str]; 6] = [
         "no uses",
         "no cambies",
         "no toques",
+        "no modifiques",
+        "no edites",
+        "no borres",
+        "deja",
+        "prohibido",
+        "nada de",
         "evita",
     ],
     &[
@@ -73,8 +92,30 @@ const CONSTRAINTS: [&[&str]; 6] = [
         "ne pas",
         "évite",
         "éviter",
+        "interdiction",
+        "interdit",
+        "pas de",
+        "surtout pas",
+        "ne touche",
+        "ne modifie",
+        "ne change",
+        "laisse",
     ],
-    &["必ず", "絶対", "決して", "常に", "だけ", "のみ", "しないで", "ないでください", "禁止", "代わりに"],
+    &[
+        "必ず",
+        "絶対",
+        "決して",
+        "常に",
+        "だけ",
+        "のみ",
+        "ないで",
+        "禁止",
+        "代わりに",
+        "ではなく",
+        "そのまま",
+        "維持",
+        "ずに",
+    ],
     &[
         "必须",
         "必須",
@@ -89,8 +130,17 @@ const CONSTRAINTS: [&[&str]; 6] = [
         "而不是",
         "禁止",
         "避免",
+        "千万别",
+        "别动",
+        "别改",
+        "别用",
+        "别碰",
+        "请勿",
     ],
 ];
+
+/// Phrases with one of these words that limit nothing.
+const ENCOURAGEMENTS: [&str; 3] = ["keep going", "keep on", "keep it up"];
 
 /// Words by which an agent reports a decision or a cause.
 const DECISIONS: [&[&str]; 6] = [
@@ -103,12 +153,13 @@ const DECISIONS: [&[&str]; 6] = [
         "the reason",
         "the problem is",
         "caused by",
+        "since the",
     ],
     &["entschieden", "weil", "ursache", "stellt sich heraus", "stellte sich heraus", "der grund"],
     &["decidido", "decidí", "porque", "la causa", "resulta que"],
-    &["décidé", "parce que", "la cause", "il s'avère"],
-    &["決め", "なぜなら", "原因", "理由"],
-    &["决定", "因为", "原因", "原来", "理由"],
+    &["décidé", "parce que", "la cause", "il s'avère", "vient de", "vient du", "provient"],
+    &["決め", "なぜなら", "原因", "理由", "ため"],
+    &["决定", "因为", "原因", "原来", "理由", "问题出在", "问题是"],
 ];
 
 /// Longer sentences, in characters, are lists or logs.
@@ -159,7 +210,10 @@ fn split(line: &str) -> impl Iterator<Item = &str> {
 }
 
 fn has_any(sentence: &str, lists: &[&[&str]]) -> bool {
-    let folded = fold_case(sentence).replace('’', "'");
+    let mut folded = fold_case(sentence).replace('’', "'");
+    for phrase in ENCOURAGEMENTS {
+        folded = folded.replace(phrase, "");
+    }
     lists.iter().copied().flatten().any(|word| {
         folded.match_indices(word).any(|(at, _)| {
             let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
@@ -186,6 +240,12 @@ mod tests {
             ("修复它。不要修改接口。", vec!["不要修改接口。"]),
             ("```\nnever = 1\n```\nnothing", vec![]),
             ("The keeper and the lonely monkey", vec![]),
+            ("Fine, keep going. Hands off api.rs.", vec!["Hands off api.rs."]),
+            ("Finger weg von api.rs.", vec!["Finger weg von api.rs."]),
+            ("Interdiction de modifier api.rs.", vec!["Interdiction de modifier api.rs."]),
+            ("No modifiques api.rs.", vec!["No modifiques api.rs."]),
+            ("api.rs には触らないで。", vec!["api.rs には触らないで。"]),
+            ("千万别动 api.rs。", vec!["千万别动 api.rs。"]),
         ];
         for (text, expected) in rows {
             assert_eq!(constraints(text).collect::<Vec<_>>(), expected, "{text}");

@@ -2,7 +2,7 @@
 
 use super::{
     format::FormatSpec,
-    kept::{ListedLog, Unpacked, below},
+    kept::{KeptLog, ListedLog, ListedLogs, Unpacked, below},
     list::Folder,
     log::log_file::LogFile,
     logs::{History, Source},
@@ -134,30 +134,32 @@ impl History {
         Some(log.gone.unwrap_or_default())
     }
 
-    /// Returns the logs of an agent, or of all, with the rows of their sessions; and the number of those that were not read
-    /// in time, at least. Blocks.
-    pub(crate) fn listed_logs_of(
-        &self,
-        provider: Option<Provider>,
-        budget: &Budget,
-    ) -> (Vec<ListedLog>, usize) {
+    /// Returns the logs of an agent, or of all, with the rows of their sessions. Blocks.
+    pub(crate) fn listed_logs_of(&self, provider: Option<Provider>, budget: &Budget) -> ListedLogs {
         let folders = self.discover(provider, budget);
         let query = Query { all: true, provider, ..Query::default() };
         let listing = self.rows_of(&folders, &query, budget);
-        let unread = listing.unread.max(usize::from(listing.timed_out || budget.spent()));
         let files: HashMap<&Path, (&Folder, &LogFile)> = folders
             .iter()
             .flat_map(|folder| folder.files.iter().map(move |file| (file.path.as_path(), (folder, file))))
             .collect();
-        let log = |row: Transcript| {
+        let is_cut = listing.timed_out || budget.spent();
+        let mut logs = ListedLogs { is_cut, ..ListedLogs::default() };
+        for row in listing.rows.into_iter().filter(|row| row.gone.is_none()) {
+            let Some((folder, file)) = files.get(row.file_path.as_path()) else { continue };
             // Stored without what the user's settings add to it.
             let row = Transcript { moved_to: None, ..row };
-            let (folder, file) = files.get(row.file_path.as_path())?;
-            // The others were not read for lack of time: they may be excluded.
-            let was_read = row.title.is_some() || row.user_turns.is_some() || row.cwd.is_some();
-            let is_listed = was_read && row.gone.is_none();
-            is_listed.then(|| ListedLog { root: folder.source.root.clone(), file: (*file).clone(), row })
-        };
-        (listing.rows.into_iter().filter_map(log).collect(), unread)
+            let log = ListedLog { root: folder.source.root.clone(), file: (*file).clone(), row };
+            if log.row.was_read() { logs.read.push(log) } else { logs.unread.push(log) }
+        }
+        logs
+    }
+
+    /// Reads the row of a session from its copy, without a log. Blocks.
+    pub(crate) fn row_of_copy(&self, log: &KeptLog, budget: &Budget) -> Option<Transcript> {
+        let source = Source::new(log.row.provider, log.root.clone());
+        let copy = self.unpacked_log(&source, &log.file.id)?;
+        let row = source.format.summarise(&copy, &|_| None, budget).row;
+        Some(Transcript { file_path: log.file.path.clone(), earlier: log.file.earlier.clone(), ..row })
     }
 }

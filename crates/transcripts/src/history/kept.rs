@@ -46,6 +46,16 @@ pub(crate) trait KeptLogs: Send + Sync + fmt::Debug {
     fn unpack(&self, provider: Provider, id: &str) -> io::Result<Option<Arc<Unpacked>>>;
 }
 
+/// The logs of an agent, or of all.
+#[derive(Debug, Default)]
+pub(crate) struct ListedLogs {
+    pub(crate) read: Vec<ListedLog>,
+    /// Those that were not read in time: only what their paths say about them is known.
+    pub(crate) unread: Vec<ListedLog>,
+    /// There may be more.
+    pub(crate) is_cut: bool,
+}
+
 /// A log with the row of its session.
 #[derive(Debug)]
 pub(crate) struct ListedLog {

@@ -52,7 +52,7 @@ pub use crate::history::{
 pub use digest::Digest;
 pub(crate) use formats::spec as format_of;
 pub use intent::{Relative, choose, sentence};
-pub(crate) use kept::{KeptLog, KeptLogs, ListedLog, Unpacked, below, below_root};
+pub(crate) use kept::{KeptLog, KeptLogs, ListedLog, ListedLogs, Unpacked, below, below_root};
 pub(crate) use log::log_file::LogFile;
 pub use logs::History;
 pub use moved::MovedFolders;

@@ -243,6 +243,11 @@ impl Unknown {
 }
 
 impl Transcript {
+    /// Returns whether its log was read, at least in part: otherwise only what its path says is known.
+    pub(crate) fn was_read(&self) -> bool {
+        self.title.is_some() || self.user_turns.is_some() || self.cwd.is_some()
+    }
+
     /// Returns whether only what the user typed is left of it.
     pub fn is_prompts_only(&self) -> bool {
         self.gone.is_some_and(|gone| gone.reason == GoneReason::PromptsOnly)

@@ -7,17 +7,28 @@ use super::{
     rows,
 };
 use crate::history::{KeptLog, ListedLog, LogFile, below_root, format_of};
-use openagents_core::{clock::now_ms, file};
+use openagents_core::{budget::Budget, clock::now_ms, file};
 use openagents_keep::{Captured, Endangered, KeepError, KeptFile, Sealing};
 use std::{
     fs::File,
     io::{self, Write as _},
     path::PathBuf,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
+/// Time limit for reading a log from its copy.
+const READING: Duration = Duration::from_secs(10);
+
 impl Shared {
+    /// Returns whether the files of a log are captured in their current state, whatever is known about it.
+    pub(super) fn has_content(&self, log: &ListedLog) -> bool {
+        let session = self.copies.session(log.row.provider, &log.root, &log.row.id);
+        session.is_some_and(|session| {
+            session.state == state(&log.file) && session.log.gone.is_none() && session.log.file == log.file
+        })
+    }
+
     pub(super) fn is_captured(&self, log: &ListedLog) -> bool {
         let session = self.copies.session(log.row.provider, &log.root, &log.row.id);
         session.is_some_and(|session| {
@@ -154,8 +165,24 @@ impl Shared {
         } else if !self.copies.store.files(session.id, false)?.is_empty() {
             self.copies.put(&log, &state(&log.file))?;
         }
-        let copy = self.copies.session(log.row.provider, &log.root, &log.row.id);
-        Ok(copy.filter(|copy| !copy.state.is_empty()))
+        let Some(copy) = self.copies.session(log.row.provider, &log.root, &log.row.id) else {
+            return Ok(None);
+        };
+        if copy.state.is_empty() {
+            return Ok(None);
+        }
+        if copy.log.row.was_read() {
+            return Ok(Some(copy));
+        }
+        // It was linked before there was time to read it.
+        let budget = Budget::within(READING, &self.cancel);
+        let row = self.history.row_of_copy(&copy.log, &budget).filter(|_| !budget.spent());
+        let Some(row) = row else { return Ok(Some(copy)) };
+        if !self.history.holds(&row) {
+            return Ok(None);
+        }
+        self.copies.put(&ListedLog { row, ..log }, &copy.state)?;
+        Ok(self.copies.session(copy.log.row.provider, &copy.log.root, &copy.log.row.id))
     }
 }
 

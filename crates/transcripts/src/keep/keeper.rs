@@ -8,7 +8,7 @@ use super::{
     settings::{KeepSettings, WhenDeleted},
 };
 use crate::{
-    history::{Gone, GoneReason, History, ListedLog, Provider},
+    history::{Gone, GoneReason, History, ListedLog, ListedLogs, Provider},
     retention::Retention,
 };
 use openagents_core::{CancellationToken, budget::Budget, clock::now_ms};
@@ -191,14 +191,17 @@ impl Keeper {
         if !is_kept {
             return None;
         }
-        let (logs, unread) = self.shared.list(Some(provider), wait);
-        let due: Vec<&ListedLog> = logs.iter().filter(|log| !self.shared.is_captured(log)).collect();
+        // Time is short.
+        self.shared.stop_listing.lock().cancel();
+        let ListedLogs { read, unread, is_cut } = self.shared.list(Some(provider), wait);
+        let due: Vec<&ListedLog> =
+            read.iter().chain(&unread).filter(|log| !self.shared.has_content(log)).collect();
         let linked = self.shared.link(&due).unwrap_or_else(|error| {
             tracing::warn!(%error, "sessions that an agent deletes could not be linked");
             0
         });
         self.wake();
-        Some(due.len().saturating_sub(linked) + unread)
+        Some(due.len().saturating_sub(linked).max(usize::from(is_cut && unread.is_empty())))
     }
 
     /// Keeps logs from being listed as long as the guard lives: listing caches what it reads. Blocks for a moment.
@@ -300,7 +303,7 @@ impl Shared {
 
     fn round(&self, is_cancelled: &dyn Fn() -> bool) -> Result<(), KeepError> {
         let _round = self.round.lock();
-        let (logs, unread) = self.list(None, LISTING);
+        let ListedLogs { read: logs, unread, is_cut } = self.list(None, LISTING);
         let settings = self.settings.read().clone();
         let deletions = Deletions::read();
         let is_soon = |log: &&ListedLog| deletions.delete(log.row.provider, &log.file, SOON);
@@ -358,7 +361,7 @@ impl Shared {
                 self.changed(|status| status.waiting = waiting.len() + left);
             }
         }
-        if unread == 0 && !is_cancelled() {
+        if unread.is_empty() && !is_cut && !is_cancelled() {
             self.find_gone(&logs, &settings, &deletions)?;
         }
         self.copies.store.seal_journals(QUIET)?;
@@ -368,7 +371,7 @@ impl Shared {
         Ok(())
     }
 
-    fn list(&self, provider: Option<Provider>, time: Duration) -> (Vec<ListedLog>, usize) {
+    fn list(&self, provider: Option<Provider>, time: Duration) -> ListedLogs {
         let _listing = self.listing.lock();
         let cancel = self.cancel.child_token();
         self.stop_listing.lock().clone_from(&cancel);
@@ -528,5 +531,40 @@ impl Shared {
                 tracing::warn!(%error, "kept copies could not be verified");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{HistoryRoots, MemoryListingCache, Query};
+    use std::fs;
+
+    #[test]
+    fn log_that_was_linked_unread_gets_its_row_from_the_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("claude/projects/-w/6f1b1f2e-2222-4000-8000-000000000001.jsonl");
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        fs::write(&log, "{\"type\":\"user\",\"cwd\":\"/w\",\"message\":{\"content\":\"Paint it\"}}\n")
+            .unwrap();
+        let roots = HistoryRoots::default().with(Provider::ClaudeCode, folder.path().join("claude"));
+        let copies = KeptCopies::open(&folder.path().join("home")).unwrap();
+        let history =
+            History::new(roots, Arc::new(MemoryListingCache::default())).with_copies(copies.clone());
+        let history = Arc::new(history);
+        let settings = KeepSettings { on: Some(true), ..KeepSettings::default() };
+        let keeper = Keeper::start(copies, history.clone(), settings, false);
+        let mut logs = keeper.shared.list(None, LISTING).read;
+        for log in &mut logs {
+            log.row = log.file.unread(Provider::ClaudeCode);
+        }
+        assert_eq!(keeper.shared.link(&logs.iter().collect::<Vec<_>>()).unwrap(), 1);
+        fs::remove_file(log).unwrap();
+        keeper.round().unwrap();
+        let budget = Budget::within(LISTING, &CancellationToken::new());
+        let rows = history.list(&Query::default(), &budget).rows;
+        let shown: Vec<_> = rows.iter().map(|row| (row.title.as_deref(), row.cwd.as_deref())).collect();
+        assert_eq!(shown, [(Some("Paint it"), Some(Path::new("/w")))]);
+        assert!(rows[0].gone.is_some());
     }
 }

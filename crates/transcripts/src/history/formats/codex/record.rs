@@ -16,6 +16,7 @@ use crate::{
     limits,
 };
 use openagents_core::{budget::Budget, text};
+use serde_json::json;
 use std::{collections::HashSet, path::Path};
 
 /// The stream in which a turn was recorded. Many files record each turn two or three times; a reader picks the first of
@@ -245,7 +246,8 @@ fn response<'a>(payload: &'a Node<'a>) -> Item<'a> {
             let name = payload.text("name").unwrap_or("tool");
             let (text, files) = input(payload.get("input"));
             // A script or a patch, not a command.
-            let action = Action { call: id.map(str::to_owned), ..Action::default() };
+            let given = payload.get("input").map(|input| json!({"input": input.to_value()}));
+            let action = Action { call: id.map(str::to_owned), input: given, ..Action::default() };
             Item::Call { stream, name, text, files, action }
         }
         "local_shell_call" => {
