@@ -177,6 +177,32 @@ async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
+/// A session whose folder was moved continues in the new one, with everything that was said; the agent is told once.
+async fn its_sessions_follow_a_moved_folder(agent: Agent) -> Result<()> {
+    let mut scene = Scene::open(agent).await?;
+    let [old, new] = ["old", "new"].map(|name| scene.peers.env.workspace.join(name));
+    fs::create_dir_all(&old)?;
+    let line = in_terminal(agent, None, "Remember the word heliotrope [[script:Nothing]]")?;
+    scene.peers.shell(&format!("cd old && {line}"))?;
+    let listed = scene.peers.run(&["sessions", "list", "--all", "--json", "--provider", agent.mode])?;
+    let rows: Vec<Value> = serde_json::from_str(&listed)?;
+    let row = rows.iter().find(|row| row["cwd"].as_str() == old.to_str()).with_context(|| listed.clone())?;
+    fs::rename(&old, &new)?;
+    scene.client.request("_openagents/workspaces/map", json!({"from": old, "to": new})).await?;
+    scene.peers.forget_model_requests()?;
+    let here = json!({"agent": agent.mode, "cwd": new, "id": row["id"]});
+    scene.session =
+        scene.client.request("_openagents/agents/continue_session", here).await?["sessionId"].clone();
+    let attach = json!({"sessionId": scene.session, "since": 0});
+    scene.client.request("_openagents/attach", attach).await?;
+    let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
+    ensure!(!reply.contains("starts a new session"), "{reply}");
+    ensure!(scene.peers.model_got("heliotrope")?, "it does not know what was said in the old folder");
+    ensure!(scene.peers.model_got("This folder was ")?, "it was not told about the new folder");
+    scene.close().await?;
+    scene.peers.end()
+}
+
 /// The options of an agent that answers, with their current values.
 async fn options(scene: &mut Scene) -> Result<Vec<Value>> {
     let session = scene.session.clone();
@@ -470,4 +496,9 @@ with_each!(
 with_each!(
     claude_code_terminal: CLAUDE_CODE, codex_terminal: CODEX, qwen_terminal: QWEN, opencode_terminal: OPENCODE;
     (its_terminal_sessions_continue)
+);
+
+with_each!(
+    claude_code_moved: CLAUDE_CODE, codex_moved: CODEX;
+    (its_sessions_follow_a_moved_folder)
 );

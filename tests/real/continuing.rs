@@ -57,7 +57,6 @@ fn open_process(scene: &Scene, id: &str) -> Result<Option<u64>> {
 #[tokio::test]
 async fn session_that_is_open_in_terminal_is_not_continued() -> Result<()> {
     let mut scene = Scene::open(CLAUDE_CODE).await?;
-    know_abilities(&mut scene).await?;
     let id = begin_in_terminal(&scene, "default", "Remember the word heliotrope [[script:Nothing]]")?;
     answer_first_questions(&scene)?;
     let mut terminal = scene.peers.in_terminal(&format!("exec claude --resume {id}"))?;
@@ -94,23 +93,6 @@ async fn session_that_is_open_in_terminal_is_not_continued() -> Result<()> {
     ensure!(fs::read(&log)?.starts_with(&before), "the log lost lines");
     ensure!(fs::read(&log)?.len() > before.len(), "the session was not continued in its log");
     scene.peers.end()
-}
-
-/// Has the server ask Claude Code what it supports, which it does only when it is asked for a check.
-async fn know_abilities(scene: &mut Scene) -> Result<()> {
-    scene.client.request("_openagents/agents/check", json!({})).await?;
-    let started = Instant::now();
-    loop {
-        let agents = scene.client.request("_openagents/agents/list", json!({})).await?;
-        let mut cards = agents["agents"].as_array().into_iter().flatten();
-        let card = cards.find(|card| card["id"] == CLAUDE_CODE.mode).context("its card")?;
-        let supports = card["supports"].as_array().context("abilities")?;
-        if supports.iter().any(|what| what == "session/fork") {
-            return Ok(());
-        }
-        ensure!(started.elapsed() < HANGS, "{card}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
 }
 
 fn log_of(scene: &Scene, id: &str) -> Result<PathBuf> {

@@ -235,7 +235,8 @@ pub(super) fn find_own(
             "Gemini CLI continues a session only in a terminal: run `{command}` there."
         )));
     }
-    let follows = [Provider::ClaudeCode, Provider::Codex, Provider::Opencode];
+    // opencode 1.18.33 lists the session and fails at the prompt, because its own folder is missing.
+    let follows = [Provider::ClaudeCode, Provider::Codex];
     if row.moved_to.is_some() && !follows.contains(&provider) {
         let (agent, folder) =
             (provider.display_name(), row.cwd.as_deref().map(shown_path).unwrap_or_default());
