@@ -45,7 +45,8 @@ export type AgentCard = {
   version: string | null;
   /** The program or package that speaks ACP for it, and its version, if installed. */
   adapter: string | null;
-  /** Capabilities from its `initialize` result: `session/load`, `image`, … */
+  /** Capabilities from its `initialize` result: `session/load`, `image`, … Before it was started, those that it is known to
+   * have for earlier sessions. */
   supports: Array<string>;
   /** Name and version from its `initialize` result. */
   introducesItself: string | null;
