@@ -64,7 +64,7 @@ test-peers: install-tests ui ## Try a real llama-server as the model (builds it:
 	cargo test --workspace --locked --test real llama_server
 
 # The model server is not part of this repository.
-test-agents: install-tests ui ## Try six real agents, installed with npm (2.6 GB the first time)
+test-agents: install-tests ui ## Try six real agents, installed with npm (2.6 GB the first time); TASKS=all hands over all 20 tasks
 	@if [ -d "$(PEERS)" ]; then scripts/peers.sh prepare "$(PEERS)" && scripts/peers.sh run "$(PEERS)"; \
 	else echo "No model server at $(PEERS): set PEERS to the folder with scripted-model." >&2; exit 1; fi
 

@@ -65,7 +65,7 @@ fn moved(old: Option<&Path>, new: Option<&Path>, forget: bool) -> anyhow::Result
     }
     let SuggestedFolders { folders } = endpoint.call::<methods::WorkspacesSuggest>(FolderQuery { from })?;
     if folders.is_empty() {
-        let old = shown(old);
+        let old = openagents_core::visible::shell_word(&old.to_string_lossy()).into_owned();
         output::line(format_args!(
             "Not found. If you know where it is: openagents workspaces moved {old} NEW"
         ))?;

@@ -27,7 +27,8 @@ impl CopyStore {
                     *state = Some(current);
                     return Ok(true);
                 }
-                let Some(stored) = pack::read_stored(&self.packs(), *frame)? else { break };
+                // A pack that cannot be read stays as it is.
+                let Some(stored) = pack::read_stored(&self.packs(), *frame).ok().flatten() else { break };
                 // A damaged frame stays as it is.
                 let better = match pack::decompress(&stored, *frame) {
                     Some(content) => current.writer.compress(&content)?,

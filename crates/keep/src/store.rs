@@ -112,6 +112,8 @@ pub struct KeptFile {
     pub since: i64,
     /// Bytes.
     pub length: u64,
+    /// All of it was captured.
+    pub is_complete: bool,
 }
 
 /// A file with more than one version.
@@ -377,14 +379,20 @@ impl CopyStore {
     pub fn files(&self, collection: i64, all: bool) -> Result<Vec<KeptFile>, KeepError> {
         let connection = self.connection.lock();
         let mut rows = connection.prepare_cached(
-            "SELECT v.id, f.name, v.since, v.length FROM files f JOIN versions v ON v.file = f.id
+            "SELECT v.id, f.name, v.since, v.length, v.ending <> x'' FROM files f JOIN versions v ON v.file = f.id
              WHERE f.collection = ?1 AND (?2 OR v.id = coalesce(
                  (SELECT max(id) FROM versions WHERE file = f.id AND ending <> x''),
                  (SELECT max(id) FROM versions WHERE file = f.id)))
              ORDER BY f.id, v.id",
         )?;
         let rows = rows.query_map(params![collection, all], |row| {
-            Ok(KeptFile { version: row.get(0)?, name: row.get(1)?, since: row.get(2)?, length: row.get(3)? })
+            Ok(KeptFile {
+                version: row.get(0)?,
+                name: row.get(1)?,
+                since: row.get(2)?,
+                length: row.get(3)?,
+                is_complete: row.get(4)?,
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -81,11 +81,18 @@ pub fn moved_to(old: &Path, history: &History, known: &[PathBuf], budget: &Budge
 /// What the sessions of a folder say about it.
 #[derive(Debug, Default)]
 struct Traces {
-    commits: BTreeSet<String>,
-    /// As host and path.
-    remotes: BTreeSet<String>,
+    repositories: Vec<Repository>,
     /// Absolute paths as they were.
     files: BTreeSet<PathBuf>,
+}
+
+/// What a session says about the repository of its folder.
+#[derive(Debug)]
+struct Repository {
+    cwd: PathBuf,
+    commit: Option<String>,
+    /// As host and path.
+    remote: Option<String>,
 }
 
 impl Traces {
@@ -99,11 +106,13 @@ impl Traces {
             .filter(|row| row.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(folder)));
         for row in own.take(SESSIONS) {
             let trace = history.repository_trace(&row, budget);
-            traces.commits.extend(trace.commit);
-            traces.remotes.extend(trace.remote.as_deref().and_then(host_and_path));
             let digest = history.digest(&row, budget).unwrap_or_default();
-            let cwd = row.cwd.as_deref().unwrap_or(folder);
+            let cwd = row.cwd.unwrap_or_default();
             traces.files.extend(digest.files.keys().map(|path| cwd.join(path)));
+            let remote = trace.remote.as_deref().and_then(host_and_path);
+            if trace.commit.is_some() || remote.is_some() {
+                traces.repositories.push(Repository { cwd, commit: trace.commit, remote });
+            }
         }
         traces
     }
@@ -118,11 +127,14 @@ impl Traces {
                 path = main;
                 evidence.push(MoveEvidence::RemovedWorktree);
             }
-            if !(self.commits.is_empty() && self.remotes.is_empty())
+            // What is beside it may be another repository.
+            let own: Vec<&Repository> =
+                self.repositories.iter().filter(|it| it.cwd.starts_with(top)).collect();
+            if !own.is_empty()
                 && let Some(repository) = open(folder)
             {
-                evidence.extend(self.common_commit(&repository).map(MoveEvidence::Commit));
-                evidence.extend(self.common_remote(&repository).map(MoveEvidence::Remote));
+                evidence.extend(common_commit(&own, &repository).map(MoveEvidence::Commit));
+                evidence.extend(common_remote(&own, &repository).map(MoveEvidence::Remote));
             }
         }
         if folder.file_name() == top.file_name() {
@@ -134,21 +146,21 @@ impl Traces {
         }
         (!evidence.is_empty() && path.is_dir()).then_some(MovedTo { path, evidence })
     }
+}
 
-    fn common_commit(&self, repository: &gix::Repository) -> Option<String> {
-        let has = |commit: &&String| {
-            gix::ObjectId::from_hex(commit.as_bytes()).is_ok_and(|id| repository.has_object(id))
-        };
-        self.commits.iter().find(has).cloned()
-    }
+fn common_commit(own: &[&Repository], repository: &gix::Repository) -> Option<String> {
+    let has = |commit: &&String| {
+        gix::ObjectId::from_hex(commit.as_bytes()).is_ok_and(|id| repository.has_object(id))
+    };
+    own.iter().filter_map(|it| it.commit.as_ref()).find(has).cloned()
+}
 
-    fn common_remote(&self, repository: &gix::Repository) -> Option<String> {
-        // Only compared: settings of the repository that are not trusted otherwise.
-        let config = repository.config_snapshot();
-        let remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
-        let mut urls = remotes.filter_map(|remote| host_and_path(&remote.value("url")?.to_str_lossy()));
-        urls.find(|url| self.remotes.contains(url))
-    }
+fn common_remote(own: &[&Repository], repository: &gix::Repository) -> Option<String> {
+    // Only compared: settings of the repository that are not trusted otherwise.
+    let config = repository.config_snapshot();
+    let remotes = config.plumbing().sections_by_name("remote").into_iter().flatten();
+    let mut urls = remotes.filter_map(|remote| host_and_path(&remote.value("url")?.to_str_lossy()));
+    urls.find(|url| own.iter().any(|it| it.remote.as_ref() == Some(url)))
 }
 
 fn open(folder: &Path) -> Option<gix::Repository> {

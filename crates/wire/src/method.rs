@@ -216,8 +216,8 @@ methods! {
             "Lists the commands that are always allowed.";
         "_openagents/approvals/revoke" Approve ApprovalsRevoke(RevokeRules) -> Empty: "Revokes one standing rule, or all of them.";
         "_openagents/workspaces" View Workspaces(Empty) -> WorkspacesResult: "Lists the known folders.";
-        "_openagents/workspaces/suggest" View WorkspacesSuggest(FolderQuery) -> SuggestedFolders:
-            "Suggests where a folder that no longer exists may be now." [NO_HISTORY];
+        "_openagents/workspaces/suggest" Admin WorkspacesSuggest(FolderQuery) -> SuggestedFolders:
+            "Suggests where a folder that no longer exists may be now." [ONLY_HERE];
         "_openagents/workspaces/map" Admin WorkspacesMap(MapFolder) -> HistorySnapshot:
             "Takes a folder and everything below it for another one, where it was moved." [ONLY_HERE];
         "_openagents/sessions/search" View SessionsSearch(SearchSessions) -> SearchResults:

@@ -46,8 +46,7 @@ export class Agents extends SnapshotClient<AgentsSnapshot> {
     return (await this.#link.request<AgentSessions>(`${METHODS.agents}/sessions`, { agent, cwd })).sessions;
   }
 
-  /** Continues one of them in a session here; resolves with its id. */
-  /** Continues an agent's session, or a copy of it. */
+  /** Continues an agent's session, or a copy of it, in a session here; resolves with its id. */
   async continueSession(agent: string, cwd: string, id: string, copy = false): Promise<string> {
     const wanted = { agent, cwd, id, ...(copy ? { copy } : {}) };
     return (await this.#link.request<SessionRef>(`${METHODS.agents}/continue_session`, wanted)).sessionId;

@@ -14,8 +14,9 @@ use openagents_wire::{FolderQuery, MapFolder, SuggestedFolder, SuggestedFolders,
 use std::path::{Path, PathBuf};
 
 impl Methods {
-    /// Suggests where a folder that no longer exists may be now.
+    /// Suggests where a folder that no longer exists may be now. Devices get no paths that they have not seen.
     pub(super) async fn suggest_folders(&self, FolderQuery { from }: FolderQuery) -> Result<Answer, Fault> {
+        self.check_is_here()?;
         let from = absolute(from)?;
         let history = self.past().history_for(&self.lease.pass.who)?;
         let sessions = &self.services.sessions;
@@ -32,13 +33,12 @@ impl Methods {
 
     /// Stores where a folder is now, or forgets it. Devices can't: a moved folder decides what an exploration reads.
     pub(super) async fn map_folder(&self, MapFolder { from, to }: MapFolder) -> Result<Answer, Fault> {
-        if self.lease.pass.who != Who::Local {
-            return Err(Fault::invalid_request(
-                "Where a folder is now can be set only on the computer that stores the sessions.",
-            ));
-        }
+        self.check_is_here()?;
         let from = absolute(from)?;
         let Some(to) = to else {
+            if self.past().moved(&from).is_none() {
+                return Err(Fault::invalid_params(format!("{} was not moved.", shown(&from))));
+            }
             return self.change_history(move |past| past.map_folder(from, None)).await;
         };
         let to = real_path(&absolute(to)?);
@@ -52,8 +52,18 @@ impl Methods {
         if to.parent().is_none() || std::env::home_dir().is_some_and(|home| real_path(&home) == to) {
             return Err(Fault::invalid_params(format!("{} holds other projects too.", shown(&to))));
         }
-        let (from, to) = without_common_end(from, to);
         self.change_history(move |past| past.map_folder(from, Some(to))).await
+    }
+}
+
+impl Methods {
+    fn check_is_here(&self) -> Result<(), Fault> {
+        match self.lease.pass.who {
+            Who::Local => Ok(()),
+            _ => Err(Fault::invalid_request(
+                "Folders are located only on the computer that stores the sessions.",
+            )),
+        }
     }
 }
 
@@ -68,39 +78,11 @@ fn shown(path: &Path) -> String {
     prefix(&path.to_string_lossy(), 200).to_owned()
 }
 
-/// Returns the folders above `from` and `to` that differ: what is beside the session's folder was moved with it.
-fn without_common_end(mut from: PathBuf, mut to: PathBuf) -> (PathBuf, PathBuf) {
-    while from.file_name() == to.file_name()
-        && let Some((old, now)) = from.parent().zip(to.parent())
-        && !old.exists()
-        && now.parent().is_some()
-    {
-        (from, to) = (old.to_owned(), now.to_owned());
-    }
-    (from, to)
-}
-
 fn sentence(evidence: &MoveEvidence) -> String {
     match evidence {
         MoveEvidence::RemovedWorktree => "The removed worktree belonged to it".to_owned(),
         MoveEvidence::Commit(id) => format!("Has the commit {}", prefix(id, 10)),
         MoveEvidence::Remote(remote) => format!("Same remote: {remote}"),
         MoveEvidence::Files(count) => format!("Same name, and {count} files of the sessions"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whole_moved_folder_is_mapped() {
-        let base = tempfile::tempdir().unwrap();
-        let base = base.path().canonicalize().unwrap();
-        let case = |from: &str, to: &str| without_common_end(base.join(from), base.join(to));
-        std::fs::create_dir(base.join("work")).unwrap();
-        assert_eq!(case("gone/shop/src", "new/shop/src"), (base.join("gone"), base.join("new")));
-        assert_eq!(case("work/shop", "new/shop"), (base.join("work/shop"), base.join("new/shop")));
-        assert_eq!(case("work/shop", "work/store"), (base.join("work/shop"), base.join("work/store")));
     }
 }

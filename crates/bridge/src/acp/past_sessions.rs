@@ -9,7 +9,7 @@ use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
 use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
 use openagents_transcripts::{
-    history::{ExcludedSessions, History, HistorySettings, Provider, Query, SessionKey, Transcript},
+    history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
     history_index::{
         Followed, HistoryIndex, HistoryIndexer, IndexProgress, IndexStatus, IndexedMatches, SessionCounts,
     },
@@ -271,19 +271,28 @@ impl PastSessions {
         {
             let mut current = self.parts.current.lock();
             let mut next = current.clone();
-            next.moved.set(from.clone(), to);
+            next.moved.set(from, to);
             next.store(&*self.parts.settings).map_err(|error| Fault::internal(error.to_string()))?;
             self.parts.history.follow_moved(next.moved.clone());
             *current = next;
         }
-        // It may have been moved into an excluded folder.
-        let forgotten = self.forget_excluded();
         self.state.notifier()();
-        let budget = Budget::within(LOOK_UP, &CancellationToken::new());
-        let rows = self.parts.history.list(&Query { all: true, ..Query::default() }, &budget).rows;
-        let is_moved = |row: &Transcript| row.cwd.as_deref().is_some_and(|cwd| cwd.starts_with(&from));
-        rows.into_iter().filter(is_moved).for_each(|row| self.parts.indexer.report_change(row));
-        forgotten
+        // Reports the sessions that belong to another folder now.
+        self.parts.indexer.scan_soon();
+        if self.parts.history.excluded() == ExcludedSessions::default() {
+            return Ok(());
+        }
+        // It may have been moved into an excluded folder.
+        self.try_to_forget_excluded().map_err(|error| {
+            let sentence = "The folder is stored, but some text of excluded sessions couldn't be deleted";
+            Fault::internal(format!("{sentence} ({error}). OpenAgents tries again at the next start."))
+        })
+    }
+
+    /// Returns where the user says that a folder is now.
+    pub(super) fn moved(&self, from: &Path) -> Option<PathBuf> {
+        let current = self.parts.current.lock();
+        current.moved.iter().find(|(old, _)| *old == from).map(|(_, now)| now.to_owned())
     }
 
     /// Removes excluded sessions from the index, the counts and the kept copies; from each even if another fails.

@@ -5,6 +5,7 @@ use agent_client_protocol_schema::v1::{
     NewSessionRequest, NewSessionResponse, PromptRequest, SetSessionModeRequest,
 };
 use anyhow::Context;
+use openagents_core::visible::shell_word;
 use openagents_transcripts::history::Transcript;
 use openagents_wire::{BriefQuery, ContinueSession, NewSessionMeta, SessionName, SessionRef, meta, methods};
 use serde_json::{Value, json};
@@ -16,14 +17,15 @@ pub(super) fn run(wanted: &args::Continue) -> anyhow::Result<ExitCode> {
         format!("the folder of session {} is unknown, so no agent can continue it", session.id)
     })?;
     if !folder.exists() {
-        let folder = output::printable(&folder.to_string_lossy());
-        anyhow::bail!("{folder} does not exist; if it was moved, run `openagents workspaces moved {folder}`");
+        let path = folder.to_string_lossy();
+        let (shown, word) = (output::printable(&path), shell_word(&path));
+        anyhow::bail!("{shown} does not exist; if it was moved, run `openagents workspaces moved {word}`");
     }
     if wanted.command {
         let agent = session.provider.display_name();
         let command = session.provider.resume_command(&session.id);
         let command = command.with_context(|| format!("{agent} has no command that continues a session"))?;
-        let folder = openagents_core::visible::shell_word(&folder.to_string_lossy()).into_owned();
+        let folder = shell_word(&folder.to_string_lossy()).into_owned();
         output::line(format_args!("cd {folder} && {command}"))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -58,8 +58,8 @@ impl Stage {
         fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
     }
 
-    fn codex(&self, cwd: &str, git: Value) {
-        let id = "019a0ce1-d491-76d2-93ba-0d47dde32657";
+    fn codex(&self, number: u8, cwd: &str, git: Value) {
+        let id = format!("019a0ce1-d491-76d2-93ba-0d47dde3265{number}");
         let meta =
             json!({"id": id, "cwd": self.base.join(cwd), "timestamp": "2026-11-01T10:00:00Z", "git": git});
         let prompt = json!({"type": "user_message", "message": "Go"});
@@ -115,7 +115,7 @@ fn repository_with_commit_comes_before_clones_of_remote() {
         stage.git(name, &["remote", "add", "origin", "https://github.com/acme/shop"]);
     }
     stage.repository("work/unrelated");
-    stage.codex("work/old", json!({"commit_hash": commit, "repository_url": url}));
+    stage.codex(1, "work/old", json!({"commit_hash": commit, "repository_url": url}));
     assert_eq!(
         stage.suggest("work/old", &["other/one"]),
         [MovedTo { path: stage.base.join("work/new"), evidence: vec![MoveEvidence::Commit(commit)] }],
@@ -136,7 +136,7 @@ fn folder_below_moved_one_is_found_in_it() {
     let stage = Stage::new();
     let commit = stage.repository("new");
     fs::create_dir_all(stage.base.join("new/web")).unwrap();
-    stage.codex("old/web", json!({"commit_hash": commit}));
+    stage.codex(1, "old/web", json!({"commit_hash": commit}));
     assert_eq!(stage.paths("old/web", &[]), ["new/web"].map(PathBuf::from));
 }
 
@@ -180,8 +180,10 @@ fn sessions_of_moved_folder_belong_to_new_one() {
     assert_eq!(count(&new), 0);
     let mut moved = MovedFolders::default();
     moved.set(stage.base.join("a"), Some(stage.base.join("b")));
-    stage.history.follow_moved(moved);
-    assert_eq!((count(&new), stage.history.former_path(&new)), (1, Some(old.clone())));
+    stage.history.follow_moved(moved.clone());
+    let former =
+        stage.history.former_folder("claude-code", "c1c1c1c1-0000-4000-8000-000000000001", &budget());
+    assert_eq!((count(&new), former), (1, Some(old.clone())));
     assert_eq!(stage.history.workspaces(0, &budget())[0].path, new);
 
     // The new folder is excluded, so its sessions from before are too.
@@ -189,9 +191,26 @@ fn sessions_of_moved_folder_belong_to_new_one() {
     excluded.exclude_workspace(new.clone());
     stage.history.exclude(excluded);
     assert!(stage.history.list(&Query::default(), &budget()).rows.is_empty());
+    // Moving it again does not bring them back.
+    let mut again = MovedFolders::default();
+    again.set(stage.base.join("a"), Some(stage.base.join("b")));
+    again.set(new.clone(), Some(stage.base.join("c")));
+    stage.history.follow_moved(again);
+    assert!(stage.history.list(&Query::default(), &budget()).rows.is_empty());
+    stage.history.follow_moved(moved);
     stage.history.exclude(ExcludedSessions::default());
 
     // A folder that is there again has its own sessions.
     fs::create_dir_all(&old).unwrap();
     assert_eq!((count(&new), count(&old)), (0, 1));
+}
+
+#[test]
+fn repository_of_a_folder_beside_the_moved_one_is_not_suggested() {
+    let stage = Stage::new();
+    let commit = stage.repository("x/blog");
+    stage.codex(1, "gone/blog", json!({"commit_hash": commit}));
+    stage.codex(2, "gone/shop", json!({"commit_hash": "0".repeat(40)}));
+    assert!(stage.suggest("gone/shop", &["x/blog"]).is_empty());
+    assert_eq!(stage.paths("gone/blog", &["x/blog"]), ["x/blog"].map(PathBuf::from));
 }

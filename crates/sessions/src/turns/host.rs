@@ -64,6 +64,10 @@ impl Host {
         })
     }
 
+    pub(super) fn agent_id(&self) -> &str {
+        &self.agent_id
+    }
+
     /// Runs a turn and closes everything that it leaves open, even if it panics.
     pub(crate) fn run(this: &Arc<Self>, turn: impl FnOnce() -> PromptOutcome) -> PromptOutcome {
         // After a panic the caller adds the final message.

@@ -18,6 +18,7 @@ use openagents_core::{
     agent::{AgentEvent, AgentRequest, CANCELLED, Conversation, PromptOutcome, end_turn},
     agent_ids::DELEGATE,
     approval::ApprovalState,
+    budget::Budget,
     model::{LanguageModel, ModelOptions, PromptOptions},
     update::{
         Cut, Inline, RunState, SessionUpdate, ToolCall, ToolCallDetails, ToolCallStatus, ToolCallUpdate,
@@ -31,10 +32,13 @@ use openagents_orchestration::{
 use openagents_search::find;
 use openagents_tools::reading::Reader;
 use serde_json::{Map, json};
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 /// The final message of each prompt that was cancelled while queued.
 pub(crate) const DROPPED: &str = "Cancelled before it began.";
+
+/// Time limit for finding the session that an agent continues.
+const FINDING: Duration = Duration::from_secs(2);
 
 /// Maximum number of updates before the end of a session's first prompt: choices of modes and options, and a notice.
 const FIRST_UPDATES: usize = 64;
@@ -202,8 +206,12 @@ pub(crate) fn answer(
 /// Returns the text of a prompt. The first one in a session that its agent began in a folder that was moved since says so.
 fn text_for_agent(turns: &TurnContext, session: &Session, host: &Host, prompt: &Prompt) -> String {
     let text = &prompt.content.text;
-    let old = host.agent_session.as_ref().and_then(|_| turns.runner.tools.history.former_path(session.cwd()));
-    match old.filter(|_| is_first_prompt(turns, session)) {
+    let former = || {
+        let own = host.agent_session.as_ref().filter(|_| is_first_prompt(turns, session))?;
+        let budget = Budget::within(FINDING, &CancellationToken::new());
+        turns.runner.tools.history.former_folder(host.agent_id(), &own.id, &budget)
+    };
+    match former() {
         Some(old) => {
             let (old, now) = (old.display(), session.cwd().display());
             format!("This folder was {old}; it is now {now}.\n\n{text}")

@@ -216,7 +216,8 @@ impl Gathered {
             };
             match reason_of_denial(&text) {
                 Some(reason) => self.constraints.push((line, format!("Denied {what}: “{reason}”"))),
-                None => self.denied = Some(what),
+                None if text.trim_start().starts_with(DENIED_OVER_ACP) => self.denied = Some(what),
+                None => {}
             }
         }
         match pending {
@@ -359,7 +360,6 @@ impl Command {
     }
 }
 
-/// Returns what the user answered instead of allowing a call. Other failures of a call may contain any text.
 /// Returns whether a call was not run because the user denied it: in a terminal, or over ACP.
 fn is_denial(result: &str) -> bool {
     let result = result.trim_start();
@@ -375,6 +375,7 @@ fn without_codex_head(text: &str) -> &str {
     }
 }
 
+/// Returns what the user answered instead of allowing a call. Other failures of a call may contain any text.
 fn reason_of_denial(result: &str) -> Option<&str> {
     let denied = result.trim_start().strip_prefix(DENIAL)?;
     REASONS

@@ -86,13 +86,14 @@ pub(super) fn provider(name: Option<&str>) -> Option<Option<Provider>> {
 }
 
 fn row(transcript: Transcript) -> SessionRow {
+    let cwd = transcript.folder().map(|folder| folder.to_string_lossy().into_owned());
     SessionRow {
         id: transcript.id,
         provider: transcript.provider.as_str(),
         updated_at: transcript.updated_at,
         file_path: transcript.file_path.to_string_lossy().into_owned(),
         title: transcript.title,
-        cwd: transcript.cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+        cwd,
         branch: transcript.branch,
     }
 }

@@ -13,7 +13,7 @@ use super::{
     settings::{ExcludedSessions, ExclusionCheck, Exclusions},
     transcript::{Provider, Transcript},
 };
-use openagents_core::git::WorktreeScope;
+use openagents_core::{budget::Budget, git::WorktreeScope};
 use parking_lot::{Mutex, RwLock};
 use std::{
     io,
@@ -79,12 +79,13 @@ impl History {
         *self.moved.write() = moved;
     }
 
-    /// Returns the former path of a folder that was moved; `None` if it was not.
-    pub fn former_path(&self, folder: &Path) -> Option<PathBuf> {
-        let moved = self.moved.read().in_effect();
-        moved.iter().find(|(_, now)| folder.starts_with(now)).map(|(old, now)| {
-            old.join(folder.strip_prefix(now).unwrap_or(Path::new(""))).components().collect()
-        })
+    /// Returns the working directory of a session whose folder was moved since; `None` for any other. Blocks.
+    pub fn former_folder(&self, agent: &str, id: &str, budget: &Budget) -> Option<PathBuf> {
+        if self.moved.read().is_empty() {
+            return None;
+        }
+        let row = self.find(id, Provider::parse(agent), budget)?;
+        row.moved_to.and(row.cwd)
     }
 
     /// Returns whether sessions that ran in a folder are excluded. Blocks.

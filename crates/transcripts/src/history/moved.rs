@@ -42,17 +42,21 @@ impl MovedFolders {
 
     /// Returns where a folder is now; `None` if it was not moved.
     pub(super) fn find(&self, folder: &Path) -> Option<PathBuf> {
-        let mut found: Option<PathBuf> = None;
-        // A folder may be moved several times, and two may be swapped.
+        self.steps(folder).pop()
+    }
+
+    /// Returns where a folder has been since, in order: it may have been moved several times, and two may have been swapped.
+    pub(super) fn steps(&self, folder: &Path) -> Vec<PathBuf> {
+        let mut steps: Vec<PathBuf> = Vec::new();
         for _ in 0..self.0.len() {
-            let from = found.as_deref().unwrap_or(folder);
+            let from = steps.last().map_or(folder, PathBuf::as_path);
             let covers = from.ancestors().find_map(|above| self.0.get_key_value(above));
             let Some((old, now)) = covers else { break };
             let inside = from.strip_prefix(old).unwrap_or(Path::new(""));
             // Without the slash that joining an empty path adds.
-            found = Some(now.join(inside).components().collect());
+            steps.push(now.join(inside).components().collect());
         }
-        found
+        steps
     }
 }
 
@@ -78,6 +82,7 @@ mod tests {
             assert_eq!(folders.find(Path::new(folder)), now.map(PathBuf::from), "{folder}");
         }
         assert!(folders.find(Path::new("/p")).is_some(), "swapped folders end");
+        assert_eq!(folders.steps(Path::new("/a/b")), ["/x/b", "/y/b"].map(PathBuf::from));
     }
 
     #[test]

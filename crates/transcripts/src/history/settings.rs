@@ -122,8 +122,13 @@ impl Exclusions {
         for (workspace, scope) in &scopes {
             self.see(workspace, scope.folders());
         }
-        let moved = if scopes.is_empty() { MovedFolders::default() } else { moved.in_effect() };
-        ExclusionCheck { all: self, agents: excluded.agents, scopes, moved, known: HashMap::new() }
+        ExclusionCheck {
+            all: self,
+            agents: excluded.agents,
+            scopes,
+            moved: moved.clone(),
+            known: HashMap::new(),
+        }
     }
 
     fn see(&self, workspace: &Path, folders: &[PathBuf]) {
@@ -156,6 +161,7 @@ pub(super) struct ExclusionCheck<'a> {
     agents: Vec<Provider>,
     /// Each workspace as the user named it, and its folders.
     scopes: Vec<(PathBuf, WorktreeScope)>,
+    /// In doubt, a moved folder is also what it was moved to at any time.
     moved: MovedFolders,
     known: HashMap<PathBuf, bool>,
 }
@@ -188,13 +194,13 @@ impl ExclusionCheck<'_> {
         !self.agents.is_empty()
     }
 
-    /// Returns whether a folder is excluded, or the one to which it was moved.
+    /// Returns whether a folder is excluded, or one to which it was moved.
     pub(super) fn holds_folder(&mut self, cwd: &Path) -> bool {
         if let Some(known) = self.known.get(cwd) {
             return *known;
         }
-        let moved = self.moved.find(cwd);
-        let holds = [Some(cwd), moved.as_deref()].into_iter().flatten().any(|folder| {
+        let steps = self.moved.steps(cwd);
+        let holds = std::iter::once(cwd).chain(steps.iter().map(PathBuf::as_path)).any(|folder| {
             self.scopes.iter_mut().any(|(_, scope)| scope.holds(folder)) || self.is_worktree(folder)
         });
         self.known.insert(cwd.to_owned(), holds);

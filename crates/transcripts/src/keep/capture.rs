@@ -20,6 +20,15 @@ use std::{
 /// Time limit for reading a log from its copy.
 const READING: Duration = Duration::from_secs(10);
 
+/// What became of a log that was not captured as a whole.
+pub(super) enum Completion {
+    Copy(Arc<KeptSession>),
+    /// There is no copy, or the session is excluded.
+    Nothing,
+    /// There was no time to read it.
+    Later,
+}
+
 impl Shared {
     /// Returns whether the files of a log are captured in their current state, whatever is known about it.
     pub(super) fn has_content(&self, log: &ListedLog) -> bool {
@@ -156,8 +165,8 @@ impl Shared {
         }
     }
 
-    /// Captures a log that has only links, or whose capture did not end; returns the copy, if there is one.
-    pub(super) fn complete(&self, session: &KeptSession) -> Result<Option<Arc<KeptSession>>, KeepError> {
+    /// Captures a log that has only links, or whose capture did not end, or that was not read.
+    pub(super) fn complete(&self, session: &KeptSession) -> Result<Completion, KeepError> {
         let log = &session.log;
         let log = ListedLog { root: log.root.clone(), file: log.file.clone(), row: log.row.clone() };
         if !self.copies.store.links_of(session.id)?.is_empty() {
@@ -165,24 +174,24 @@ impl Shared {
         } else if !self.copies.store.files(session.id, false)?.is_empty() {
             self.copies.put(&log, &state(&log.file))?;
         }
-        let Some(copy) = self.copies.session(log.row.provider, &log.root, &log.row.id) else {
-            return Ok(None);
+        let copy = || self.copies.session(log.row.provider, &log.root, &log.row.id);
+        let Some(copy) = copy().filter(|copy| !copy.state.is_empty()) else {
+            return Ok(Completion::Nothing);
         };
-        if copy.state.is_empty() {
-            return Ok(None);
-        }
         if copy.log.row.was_read() {
-            return Ok(Some(copy));
+            return Ok(Completion::Copy(copy));
         }
         // It was linked before there was time to read it.
         let budget = Budget::within(READING, &self.cancel);
         let row = self.history.row_of_copy(&copy.log, &budget).filter(|_| !budget.spent());
-        let Some(row) = row else { return Ok(Some(copy)) };
+        let Some(row) = row else { return Ok(Completion::Later) };
+        // Only now is it known where it ran.
         if !self.history.holds(&row) {
-            return Ok(None);
+            return Ok(Completion::Nothing);
         }
+        let (provider, root, id) = (log.row.provider, log.root.clone(), log.row.id.clone());
         self.copies.put(&ListedLog { row, ..log }, &copy.state)?;
-        Ok(self.copies.session(copy.log.row.provider, &copy.log.root, &copy.log.row.id))
+        Ok(self.copies.session(provider, &root, &id).map_or(Completion::Nothing, Completion::Copy))
     }
 }
 

@@ -181,7 +181,11 @@ impl KeptCopies {
     /// Erases copies of sessions. Blocks.
     pub(super) fn erase(&self, sessions: &[Arc<KeptSession>]) -> Result<(), KeepError> {
         let ids: Vec<i64> = sessions.iter().map(|session| session.id).collect();
-        self.store.erase(&ids)?;
+        if let Err(error) = self.store.erase(&ids) {
+            // Some may be erased.
+            self.load()?;
+            return Err(error);
+        }
         let mut unpacked = self.unpacked.lock();
         let mut known = self.known.write();
         for session in sessions {

@@ -1,6 +1,7 @@
 //! Captures what is new in the logs of all agents, on a thread.
 
 use super::{
+    capture::Completion,
     copies::{KeptCopies, KeptSession},
     deletions::{DeletedSoon, Deletions},
     limit::{KeepState, Limiter, Room},
@@ -329,7 +330,10 @@ impl Shared {
             if let Err(error) = self.copies.store.keep_spare() {
                 tracing::warn!(%error, "copies may need free disk space to be erased");
             }
-            self.make_room(&logs, &settings, &deletions)?;
+            // What is deleted soon is captured anyway.
+            if let Err(error) = self.make_room(&logs, &settings, &deletions) {
+                tracing::warn!(%error, "no room could be made for copies");
+            }
             let mut waiting: Vec<_> = all.into_iter().filter(is_wanted).collect();
             let mut left = 0;
             if self.room(&settings).takes_soon() {
@@ -456,16 +460,24 @@ impl Shared {
             }
             match log.gone {
                 None => {
-                    let is_complete =
-                        !session.state.is_empty() && self.copies.store.links_of(session.id)?.is_empty();
-                    let copy = if is_complete { Some(session.clone()) } else { self.complete(&session)? };
+                    let is_complete = !session.state.is_empty()
+                        && log.row.was_read()
+                        && self.copies.store.links_of(session.id)?.is_empty();
+                    let completion = match is_complete {
+                        true => Completion::Copy(session.clone()),
+                        false => self.complete(&session)?,
+                    };
                     // A link that could not be read may be the only copy.
                     if !self.copies.store.links_of(session.id)?.is_empty() {
                         continue;
                     }
-                    let Some(copy) = copy else {
-                        forgotten.push(session);
-                        continue;
+                    let copy = match completion {
+                        Completion::Copy(copy) => copy,
+                        Completion::Later => continue,
+                        Completion::Nothing => {
+                            forgotten.push(session);
+                            continue;
+                        }
                     };
                     let is_due = deletions.delete(log.row.provider, &log.file, QUIET);
                     let reason = if is_due { GoneReason::Retention } else { GoneReason::Deleted };

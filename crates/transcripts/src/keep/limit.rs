@@ -128,8 +128,9 @@ impl Limiter {
         let mut next = self.next.lock();
         let began = Instant::now();
         if next.is_none_or(|next| began >= next) {
-            copies.store.recompress(OLD, Duration::from_millis(1))?;
+            let result = copies.store.recompress(OLD, Duration::from_millis(1));
             *next = Some(Instant::now() + began.elapsed() * IDLE_PAUSE);
+            result?;
         }
         Ok(())
     }

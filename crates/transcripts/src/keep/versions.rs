@@ -72,8 +72,10 @@ impl KeptCopies {
         let log = below_root(&file.path, root);
         let current = named(&rows::name(&row.id)).or_else(|| named(&log?));
         let mut all = self.store.files(session.id, true)?;
-        // A newer one is being captured.
-        all.retain(|file| current.is_some_and(|it| it.name == file.name && file.version <= it.version));
+        // A newer one is being captured, and the capture of an older one may not have ended.
+        all.retain(|file| {
+            file.is_complete && current.is_some_and(|it| it.name == file.name && file.version <= it.version)
+        });
         Ok(all)
     }
 }
