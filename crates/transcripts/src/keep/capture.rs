@@ -1,7 +1,7 @@
 //! Captures logs and what is beside them.
 
 use super::{
-    copies::{KeptSession, described},
+    copies::{Completion, KeptSession, described},
     deletions::age,
     keeper::{QUIET, Shared},
     rows,
@@ -19,15 +19,6 @@ use std::{
 
 /// Time limit for reading a log from its copy.
 const READING: Duration = Duration::from_secs(10);
-
-/// What became of a log that was not captured as a whole.
-pub(super) enum Completion {
-    Copy(Arc<KeptSession>),
-    /// There is no copy, or the session is excluded.
-    Nothing,
-    /// There was no time to read it.
-    Later,
-}
 
 impl Shared {
     /// Returns whether the files of a log are captured in their current state, whatever is known about it.

@@ -55,6 +55,15 @@ pub(super) struct KeptSession {
     pub(super) replaced_at: Option<i64>,
 }
 
+/// What became of a log that was not captured as a whole.
+pub(super) enum Completion {
+    Copy(Arc<KeptSession>),
+    /// There is no copy, or the session is excluded.
+    Nothing,
+    /// There was no time to read it.
+    Later,
+}
+
 /// What is stored about a collection.
 #[derive(Serialize, Deserialize)]
 struct About {

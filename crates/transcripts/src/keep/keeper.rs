@@ -1,8 +1,7 @@
 //! Captures what is new in the logs of all agents, on a thread.
 
 use super::{
-    capture::Completion,
-    copies::{KeptCopies, KeptSession},
+    copies::{Completion, KeptCopies, KeptSession},
     deletions::{DeletedSoon, Deletions},
     limit::{KeepState, Limiter, Room},
     rows,
