@@ -13,7 +13,6 @@ use std::{
     fs::File,
     io::{self, Write as _},
     path::PathBuf,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
