@@ -177,7 +177,7 @@ async fn its_terminal_sessions_continue(agent: Agent) -> Result<()> {
     scene.peers.end()
 }
 
-/// A session whose folder was moved continues in the new one, with everything that was said; the agent is told once.
+/// A session whose folder was moved continues in the new one, with its whole history. Its first prompt names both folders.
 async fn its_sessions_follow_a_moved_folder(agent: Agent) -> Result<()> {
     let mut scene = Scene::open(agent).await?;
     let [old, new] = ["old", "new"].map(|name| scene.peers.env.workspace.join(name));
@@ -198,7 +198,7 @@ async fn its_sessions_follow_a_moved_folder(agent: Agent) -> Result<()> {
     let (_, reply) = scene.turn("Nothing", "reject_once", None).await?;
     ensure!(!reply.contains("starts a new session"), "{reply}");
     ensure!(scene.peers.model_got("heliotrope")?, "it does not know what was said in the old folder");
-    ensure!(scene.peers.model_got("This folder was ")?, "it was not told about the new folder");
+    ensure!(scene.peers.model_got("This folder was ")?, "the prompt does not name the old folder");
     scene.close().await?;
     scene.peers.end()
 }

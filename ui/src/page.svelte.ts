@@ -15,7 +15,6 @@ import { Find } from './find/find.svelte';
 import { History } from './history/history.svelte';
 import { Keep } from './history/keep.svelte';
 import { HistorySettings } from './history/history-settings.svelte';
-import { MovedFolders } from './history/moved-folders';
 import { Inspection } from './inspector/inspection.svelte';
 import { Version } from './install/install.svelte';
 import { Labels } from './labels/labels.svelte';
@@ -82,7 +81,6 @@ export class Page {
   readonly workspaces = new Workspaces(this.link);
   readonly history = new History(this.link);
   readonly historySettings = new HistorySettings(this.link);
-  readonly moved = new MovedFolders(this.link);
   readonly keep = new Keep(this.link);
   readonly usage = new Usage(this.link);
   readonly sharing = new Sharing(this.link, this.backend);

@@ -20,9 +20,7 @@ use openagents_tools::{
 };
 use openagents_transcripts::{
     cache::TranscriptCache,
-    history::{
-        ExcludedSessions, History, HistoryRoots, HistorySettings, MemoryListingCache, Query, Transcript,
-    },
+    history::{History, HistoryRoots, HistorySettings, MemoryListingCache, Query, Transcript},
     history_index::HistoryIndex,
     keep::KeptCopies,
 };
@@ -85,9 +83,7 @@ pub(crate) fn exclude_stored(history: &History, home: &Path) -> Result<(), Setti
     let stored = HistorySettings::stored(&StoredSettings(home.to_owned()));
     let (settings, result) = match stored {
         Ok(settings) => (settings, Ok(())),
-        Err(error) => {
-            (HistorySettings { excluded: ExcludedSessions::all(), ..HistorySettings::default() }, Err(error))
-        }
+        Err(error) => (HistorySettings::unreadable(), Err(error)),
     };
     history.exclude(settings.excluded);
     history.follow_moved(settings.moved);

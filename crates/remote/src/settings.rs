@@ -6,7 +6,7 @@
 use crate::token;
 use openagents_core::model::{SettingsError, SettingsStore};
 use openagents_sessions::store::{DATABASE_FILE, Store, StoreError};
-use openagents_transcripts::history::{ExcludedSessions, HISTORY_SETTINGS, HistorySettings};
+use openagents_transcripts::history::{HISTORY_SETTINGS, HistorySettings};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, params};
 use serde_json::Value;
 use std::{
@@ -45,12 +45,7 @@ impl Settings {
         }
         let stored = self.stored(HISTORY_SETTINGS)?;
         let is_lost = stored.is_none() && self.store.is_renewed();
-        let lost = HistorySettings {
-            index: false,
-            devices: false,
-            excluded: ExcludedSessions::all(),
-            ..HistorySettings::default()
-        };
+        let lost = HistorySettings::unreadable();
         match stored {
             Some(stored) => self.set(HISTORY_SETTINGS, stored)?,
             None if is_lost => lost.store(self)?,
@@ -162,6 +157,7 @@ fn settings_error(error: StoreError) -> SettingsError {
 mod tests {
     use super::*;
     use crate::devices::tables::open_store;
+    use openagents_transcripts::history::ExcludedSessions;
     use serde_json::json;
 
     #[test]
@@ -279,12 +275,7 @@ mod tests {
             let expected = match is_separate {
                 true => kept,
                 // The settings of an earlier version were lost with the database.
-                false => HistorySettings {
-                    index: false,
-                    devices: false,
-                    excluded: ExcludedSessions::all(),
-                    ..HistorySettings::default()
-                },
+                false => HistorySettings::unreadable(),
             };
             assert_eq!(HistorySettings::stored(&settings), Ok(expected.clone()));
             assert_eq!(HistorySettings::stored(&StoredSettings(home.path().to_owned())), Ok(expected));

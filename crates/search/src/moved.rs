@@ -4,6 +4,7 @@ use gix::bstr::ByteSlice as _;
 use openagents_core::{budget::Budget, git};
 use openagents_transcripts::history::{History, Query};
 use std::{
+    cmp::Reverse,
     collections::{BTreeSet, HashSet},
     fs,
     path::{Component, Path, PathBuf},
@@ -29,7 +30,7 @@ pub struct MovedTo {
 }
 
 /// Why a folder may be the one that was moved.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MoveEvidence {
     /// The old folder was a worktree of its repository, and was removed.
     RemovedWorktree,
@@ -39,6 +40,18 @@ pub enum MoveEvidence {
     Remote(String),
     /// It has the same name, and this many files that the sessions used.
     Files(usize),
+}
+
+impl MoveEvidence {
+    /// The strongest first.
+    fn rank(&self) -> (u8, Reverse<usize>) {
+        match self {
+            Self::RemovedWorktree => (0, Reverse(0)),
+            Self::Commit(_) => (1, Reverse(0)),
+            Self::Remote(_) => (2, Reverse(0)),
+            Self::Files(count) => (3, Reverse(*count)),
+        }
+    }
 }
 
 /// Returns folders that may be the one that `old` was moved to, the best first. Only folders beside `old`, the `known` ones
@@ -69,10 +82,9 @@ pub fn moved_to(old: &Path, history: &History, known: &[PathBuf], budget: &Budge
     if found.iter().filter(|moved| only_remote(moved)).count() > 1 {
         found.retain(|moved| !only_remote(moved));
     }
-    found.sort_by(|a, b| {
-        let strength =
-            |moved: &MovedTo| (moved.evidence.first().cloned(), std::cmp::Reverse(moved.evidence.len()));
-        strength(a).cmp(&strength(b)).then_with(|| a.path.cmp(&b.path))
+    found.sort_by_cached_key(|moved| {
+        let strongest = moved.evidence.first().map(MoveEvidence::rank);
+        (strongest, Reverse(moved.evidence.len()), moved.path.clone())
     });
     found.truncate(SUGGESTED);
     found

@@ -49,6 +49,9 @@ pub struct PastSession {
     /// The folder in which it ran, if the user has moved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_from: Option<String>,
+    /// Its agent cannot continue it here: another one can, or the same one, with a brief.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_brief: bool,
     /// Its folder does not exist.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folder_missing: bool,

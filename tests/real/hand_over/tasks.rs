@@ -1,12 +1,12 @@
-//! The tasks, and what the scripted model does in each: it works until the task is half done, and whatever it is not
-//! told afterwards is a mistake that it makes again.
+//! The tasks, and what the scripted model does in each: the first agent works until the task is half done. The next one
+//! repeats a mistake if its brief leaves out the fact that prevents it.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{fs, path::Path};
 
-/// How the model works: an argument that is empty is something that it was not told.
+/// How the model works. An empty argument is a fact that its brief does not have.
 const STEP: &str = include_str!("step.sh");
 /// Files that the model reads, and their lines: a transcript has 20,000 tokens or more.
 const SOURCES: [&str; 4] = ["lib/a.py", "lib/b.py", "lib/c.py", "lib/d.py"];
@@ -190,20 +190,20 @@ impl Task {
         }
     }
 
-    /// What an agent does first that was told the constraint.
+    /// The first steps of an agent whose brief has the constraint.
     fn first_steps(&self, stage: &str, changed: &str, facts: &[String]) -> Vec<Value> {
         // Only the first letter: the command is in the next brief.
-        let told = facts.iter().map(|fact| {
+        let given = facts.iter().map(|fact| {
             let start = fact.chars().next().map_or(0, char::len_utf8);
             format!(" \"{{last:({}){}}}\"", &fact[..start], &fact[start..])
         });
-        let told: String = told.collect();
+        let given: String = given.collect();
         let [first, second] = &self.protected;
-        let step = run(&format!("sh step.sh {stage} {first} {second} {changed}{told}"));
+        let step = run(&format!("sh step.sh {stage} {first} {second} {changed}{given}"));
         vec![json!({"when_last_contains": self.constraint, "tool_calls": [step]})]
     }
 
-    /// What an agent does that was not.
+    /// The steps of an agent whose brief lacks the constraint.
     fn mistake(&self) -> [Value; 2] {
         let edit = run(&format!("echo changed >> {}", self.protected[0]));
         [json!({"when_tool_result": false, "tool_calls": [edit]}), json!({"text": "I changed it."})]

@@ -1481,6 +1481,8 @@ export type PastSession = {
   continues?: string;
   /** The folder in which it ran, if the user has moved it. */
   movedFrom?: string;
+  /** Its agent cannot continue it here: another one can, or the same one, with a brief. */
+  needsBrief?: boolean;
   /** Its folder does not exist. */
   folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */
@@ -1788,6 +1790,8 @@ export type SearchHit = {
   continues?: string;
   /** The folder in which it ran, if the user has moved it. */
   movedFrom?: string;
+  /** Its agent cannot continue it here: another one can, or the same one, with a brief. */
+  needsBrief?: boolean;
   /** Its folder does not exist. */
   folderMissing?: boolean;
   /** It is read from its copy, because its log no longer exists. */

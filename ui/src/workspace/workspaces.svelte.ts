@@ -1,7 +1,7 @@
 import type { Link } from '../connection/link.svelte';
 import { sentence } from '../connection/errors.svelte';
 import { METHODS } from '../connection/protocol';
-import type { WorkspaceInfo, WorkspacesResult } from '../connection/wire';
+import type { SuggestedFolder, SuggestedFolders, WorkspaceInfo, WorkspacesResult } from '../connection/wire';
 
 /** The folders that agents have worked in, newest first. */
 export class Workspaces {
@@ -27,5 +27,16 @@ export class Workspaces {
       if (this.#link.state.name === 'live') this.problem = sentence(error);
     }
     this.state = 'read';
+  }
+
+  /** Where a folder that no longer exists may be now, the best first. */
+  async suggest(from: string): Promise<readonly SuggestedFolder[]> {
+    const { folders } = await this.#link.request<SuggestedFolders>(`${METHODS.workspaces}/suggest`, { from });
+    return folders;
+  }
+
+  /** Stores where a folder is now; null forgets it. */
+  async map(from: string, to: string | null): Promise<void> {
+    await this.#link.request<unknown>(`${METHODS.workspaces}/map`, { from, to });
   }
 }

@@ -119,6 +119,7 @@ impl Row {
             id: row.id.clone(),
             title: title.or_else(|| row.title.clone()),
             cwd: row.folder().map(shown_path),
+            needs_brief: why_not_continued(row).is_some(),
             moved_from: row.moved_to.as_ref().and(row.cwd.as_deref()).map(shown_path),
             folder_missing: row.folder().is_some_and(|folder| folder.is_absolute() && !folder.exists()),
             branch: row.branch.clone(),
@@ -215,7 +216,8 @@ pub(super) fn find(history: &History, session: &SessionName, budget: &Budget) ->
     })
 }
 
-/// Returns a session of an agent that ran in a folder, to continue it or a copy of it there; `None` if the history has none. Blocks.
+/// Returns a session of an agent that ran in a folder, to continue it or a copy of it there; `None` if the history does
+/// not have it. Blocks.
 pub(super) fn find_own(
     history: &History,
     rows: &Row,
@@ -228,21 +230,8 @@ pub(super) fn find_own(
         row.id == id && !row.subagent && row.folder().is_some_and(|own| real_path(own) == real_path(cwd))
     };
     let Some(row) = row.filter(is_it) else { return Ok(None) };
-    // With `session/load`, Gemini CLI empties its log and then deletes it.
-    if provider == Provider::Gemini {
-        let command = provider.resume_command(id).unwrap_or_default();
-        return Err(Fault::invalid_params(format!(
-            "Gemini CLI continues a session only in a terminal: run `{command}` there."
-        )));
-    }
-    // opencode 1.18.33 lists the session and fails at the prompt, because its own folder is missing.
-    let follows = [Provider::ClaudeCode, Provider::Codex];
-    if row.moved_to.is_some() && !follows.contains(&provider) {
-        let (agent, folder) =
-            (provider.display_name(), row.cwd.as_deref().map(shown_path).unwrap_or_default());
-        return Err(Fault::invalid_params(format!(
-            "{agent} finds this session only in its old folder, {folder}. Continue it with a brief instead."
-        )));
+    if let Some(why) = why_not_continued(&row) {
+        return Err(Fault::invalid_params(why));
     }
     // A session that is hosted here is open here.
     let is_hosted = rows.hosted.contains_key(&(provider, row.id.clone()));
@@ -250,6 +239,26 @@ pub(super) fn find_own(
         return Err(Fault::open_elsewhere(open_elsewhere(provider.display_name(), open)));
     }
     Ok(Some(row))
+}
+
+/// Returns why the agent of a session cannot continue it here, whatever it says that it can do.
+fn why_not_continued(row: &Transcript) -> Option<String> {
+    let agent = row.provider.display_name();
+    if row.is_prompts_only() {
+        return Some(format!("{agent} no longer has this session. Continue it with a brief instead."));
+    }
+    // With `session/load`, Gemini CLI empties its log and then deletes it.
+    if row.provider == Provider::Gemini {
+        let command = row.provider.resume_command(&row.id).unwrap_or_default();
+        return Some(format!("{agent} continues a session only in a terminal: run `{command}` there."));
+    }
+    // opencode 1.18.33 lists the session and fails at the prompt, because its own folder is missing.
+    let follows = matches!(row.provider, Provider::ClaudeCode | Provider::Codex);
+    let old = row.cwd.as_deref().filter(|_| row.moved_to.is_some() && !follows)?;
+    let old = shown_path(old);
+    Some(format!(
+        "{agent} finds this session only in its old folder, {old}. Continue it with a brief instead."
+    ))
 }
 
 fn shown_path(path: &Path) -> String {
@@ -406,7 +415,7 @@ pub(super) fn search_logs(
     let found = history
         .search(&query, &within(LIST_TIME), &within(LOGS_TIME), &())
         .map_err(|reason| Fault::invalid_params(format!("The query cannot be searched for: {reason}.")))?;
-    let listed = history.list(&Query::default(), &within(LIST_TIME)).rows;
+    let listed = history.list(&Query { prompts: true, ..Query::default() }, &within(LIST_TIME)).rows;
     let mut sessions: Vec<SearchHit> = Vec::new();
     for hit in &found.matches {
         let is_known = |known: &&mut SearchHit| {

@@ -86,7 +86,7 @@ impl Methods {
                 return Err(Fault::not_found(format!("No copy of session {id} is kept.")));
             }
             let restored = match to {
-                Some(to) => keeper.copies().restore_version_to(provider, &id, version, &to, history.roots()),
+                Some(to) => keeper.copies().restore_to(provider, &id, version, &to, history.roots()),
                 None => keeper.copies().restore_into_agent(provider, &id),
             };
             let restored = restored.map_err(|error| refused(&error))?;

@@ -54,9 +54,7 @@ impl Methods {
         }
         self.change_history(move |past| past.map_folder(from, Some(to))).await
     }
-}
 
-impl Methods {
     fn check_is_here(&self) -> Result<(), Fault> {
         match self.lease.pass.who {
             Who::Local => Ok(()),

@@ -86,16 +86,7 @@ impl StoredHistory {
             Ok(settings) => Self { settings, is_known: true },
             Err(error) => {
                 tracing::error!(%error, "could not read the settings of other agents' sessions; none are shown");
-                let excluded = ExcludedSessions::all();
-                Self {
-                    settings: HistorySettings {
-                        index: false,
-                        devices: false,
-                        excluded,
-                        ..HistorySettings::default()
-                    },
-                    is_known: false,
-                }
+                Self { settings: HistorySettings::unreadable(), is_known: false }
             }
         }
     }

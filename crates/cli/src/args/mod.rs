@@ -422,14 +422,14 @@ pub(crate) enum Workspaces {
         #[arg(long)]
         yes: bool,
     },
-    /// Say where a folder was moved, so that its sessions belong to the new one; without NEW, suggest where it is
+    /// Set where a folder was moved, so that its sessions belong to the new one; without NEW, suggest where it is
     Moved {
         /// The folder as it was
         #[arg(required_unless_present = "list")]
         old: Option<PathBuf>,
         /// Where it is now
         new: Option<PathBuf>,
-        /// Forget what was said about OLD
+        /// Forget where OLD was moved
         #[arg(long, conflicts_with = "new")]
         forget: bool,
         /// List the moved folders

@@ -184,8 +184,10 @@ impl History {
     fn to_search(&self, query: &SearchQuery, budget: &Budget) -> Listing {
         let all = query.all || !query.sessions.is_empty();
         let workspace = query.workspace.clone().filter(|_| query.workspace_only);
-        let mut listing =
-            self.list(&Query { provider: query.provider, workspace, all, ..Query::default() }, budget);
+        let mut listing = self.list(
+            &Query { provider: query.provider, workspace, all, prompts: true, ..Query::default() },
+            budget,
+        );
         if all {
             // Unread logs are rows too, and are searched.
             listing.unread = 0;

@@ -58,6 +58,17 @@ impl Default for HistorySettings {
 }
 
 impl HistorySettings {
+    /// Returns the settings to use if the stored ones cannot be read: sessions that the user has excluded must not come
+    /// back, so all are.
+    pub fn unreadable() -> Self {
+        Self {
+            index: false,
+            devices: false,
+            excluded: ExcludedSessions::all(),
+            moved: MovedFolders::default(),
+        }
+    }
+
     /// Reads the stored settings; the default if there are none. Fails if they cannot be read: sessions that the user
     /// has excluded must not come back. Blocks.
     pub fn stored(settings: &dyn SettingsStore) -> Result<Self, SettingsError> {

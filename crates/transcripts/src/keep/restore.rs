@@ -37,19 +37,9 @@ pub enum RestoreError {
 }
 
 impl KeptCopies {
-    /// Writes the files of a session to a new or empty folder. Blocks.
+    /// Writes the files of a session to a new or empty folder, with a version of its log or the newest one; see
+    /// [`KeptCopies::versions`]. Blocks.
     pub fn restore_to(
-        &self,
-        provider: Provider,
-        id: &str,
-        to: &Path,
-        agents: &HistoryRoots,
-    ) -> Result<Restored, RestoreError> {
-        self.restore_version_to(provider, id, None, to, agents)
-    }
-
-    /// Like [`KeptCopies::restore_to`], with a version of the log; see [`KeptCopies::versions`]. Blocks.
-    pub fn restore_version_to(
         &self,
         provider: Provider,
         id: &str,

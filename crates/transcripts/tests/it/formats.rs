@@ -618,12 +618,12 @@ fn kept_sessions_come_and_go_with_their_logs() {
     // It is restored to a folder, and into the agent's.
     let to = home.path().join("restored");
     let roots = HistoryRoots::default().with(Provider::ClaudeCode, agent.folder.as_path());
-    copies.restore_to(row.provider, &row.id, &to, &roots).unwrap();
+    copies.restore_to(row.provider, &row.id, None, &to, &roots).unwrap();
     let restored = to.join(row.file_path.strip_prefix(&agent.folder).unwrap());
     assert_eq!(fs::read(restored).unwrap(), log);
-    assert!(copies.restore_to(row.provider, &row.id, &to, &roots).is_err(), "not empty");
+    assert!(copies.restore_to(row.provider, &row.id, None, &to, &roots).is_err(), "not empty");
     let inside = agent.folder.join("projects/new");
-    assert!(copies.restore_to(row.provider, &row.id, &inside, &roots).is_err(), "an agent's folder");
+    assert!(copies.restore_to(row.provider, &row.id, None, &inside, &roots).is_err(), "an agent's folder");
     copies.restore_into_agent(row.provider, &row.id).unwrap();
     assert_eq!(fs::read(&row.file_path).unwrap(), log);
     assert!(
@@ -636,7 +636,7 @@ fn kept_sessions_come_and_go_with_their_logs() {
     keeper.forget(&|_, id, _| id == row.id).unwrap();
     keeper.round().unwrap();
     assert!(
-        copies.restore_to(row.provider, &row.id, &home.path().join("b"), &roots).is_ok(),
+        copies.restore_to(row.provider, &row.id, None, &home.path().join("b"), &roots).is_ok(),
         "its log exists"
     );
     fs::remove_file(&row.file_path).unwrap();

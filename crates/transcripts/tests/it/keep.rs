@@ -80,6 +80,7 @@ impl Kept {
                 self.copies.restore_to(
                     provider,
                     &id(*at),
+                    None,
                     &to.path().join(provider.as_str()),
                     &HistoryRoots::default(),
                 )
@@ -204,10 +205,8 @@ fn versions_of_a_log_are_listed_and_restored() {
     let roots = HistoryRoots::default();
     let restored = |version| {
         let to = kept.folder.path().join(format!("{version:?}"));
-        let restored = kept
-            .copies
-            .restore_version_to(agent, &name, version, &to, &roots)
-            .map_err(|error| error.to_string())?;
+        let restored =
+            kept.copies.restore_to(agent, &name, version, &to, &roots).map_err(|error| error.to_string())?;
         assert_eq!(restored.files.len(), 1);
         Ok::<_, String>(fs::read(&restored.files[0]).unwrap())
     };

@@ -5,7 +5,8 @@
 use openagents_core::{CancellationToken, budget::Budget};
 use openagents_transcripts::{
     history::{
-        EventKind, GoneReason, History, HistoryRoots, MemoryListingCache, Provider, Query, Span, Transcript,
+        EventKind, GoneReason, History, HistoryRoots, MemoryListingCache, Provider, Query, SearchQuery, Span,
+        Transcript,
     },
     history_index::HistoryIndex,
 };
@@ -85,6 +86,18 @@ fn prompts_of_deleted_sessions_are_listed_read_and_found() {
             (id, GoneReason::PromptsOnly)
         );
     }
+
+    let query = SearchQuery {
+        pattern: "aubergine".to_owned(),
+        max_matches: 10,
+        line_chars: 100,
+        file_bytes: 1 << 20,
+        total_bytes: 1 << 20,
+        ..SearchQuery::default()
+    };
+    let found = history.search(&query, &budget(), &budget(), &()).unwrap();
+    let found: Vec<_> = found.matches.iter().map(|found| found.session_id.as_str()).collect();
+    assert_eq!(found, [WITHOUT]);
 
     // Its log is deleted too.
     fs::remove_file(log).unwrap();
