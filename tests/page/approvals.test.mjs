@@ -150,6 +150,35 @@ test("an agent's options are shown as named, and the chosen one is returned", as
   await two.close();
 });
 
+test("an agent's expected options may come after the start screen has closed", async () => {
+  const tab = await stage.open(browser);
+  const { page } = tab;
+  const waiting = new Set();
+  const held = [];
+  await page.routeWebSocket(/\/acp$/, (client) => {
+    const upstream = client.connectToServer();
+    client.onMessage((message) => {
+      const { id, method } = JSON.parse(message);
+      if (method === '_openagents/agents/options') waiting.add(id);
+      upstream.send(message);
+    });
+    upstream.onMessage((message) => {
+      if (waiting.has(JSON.parse(message).id)) held.push(() => client.send(message));
+      else client.send(message);
+    });
+  });
+  await page.reload();
+  await tab.live();
+  await stage.ask(tab, 'Say hello');
+  await page.getByText('You said: Say hello', { exact: false }).waitFor();
+  await tab.atRest();
+  assert.ok(held.length > 0);
+  for (const release of held) release();
+  await stage.prompt(tab, 'Go on');
+  await page.getByText('You said: Go on', { exact: false }).waitFor();
+  await tab.close();
+});
+
 for (const word of ['edit', 'edit-or-end']) {
   test(`a denial leaves the file alone, and the session continues: ${word}`, async () => {
     const tab = await stage.open(browser);
