@@ -37,7 +37,7 @@ const USES = {
   usage: ['connection', 'words'],
   labels: ['backend/fragment', 'connection', 'kit', 'page', 'session/(?:entry|session-list)'],
   history: [
-    'agents/agent-words',
+    'agents/(?:agent-words|agents\\.svelte)',
     'find',
     'connection',
     'kit',

@@ -7,11 +7,13 @@ import type { Fragment } from './backend/fragment';
 import { Link } from './connection/link.svelte';
 import type { Shown } from './connection/link-words';
 import { METHODS } from './connection/protocol';
+import type { PastSession } from './connection/wire';
 import { Frames } from './inspector/frames.svelte';
 import { Devices } from './devices/devices.svelte';
 import { holds } from './devices/device-words';
 import { Editor } from './editor/editor.svelte';
 import { Find } from './find/find.svelte';
+import { Continuing } from './history/continuing.svelte';
 import { History } from './history/history.svelte';
 import { Keep } from './history/keep.svelte';
 import { HistorySettings } from './history/history-settings.svelte';
@@ -75,6 +77,11 @@ export class Page {
   readonly sessions = new Sessions(this.link);
   readonly models = new Models(this.link);
   readonly agents = new Agents(this.link, this.models);
+  readonly continuing = new Continuing(
+    this.agents,
+    () => ({ mayPrompt: this.mayPrompt, isHere: this.access.device === null }),
+    (id) => this.show(id),
+  );
   readonly privacy = new Privacy(this.link);
   readonly devices = new Devices(this.link);
   readonly trusted = new Trusted(this.link);
@@ -216,6 +223,12 @@ export class Page {
     this.#clear();
     this.sessions.show(null);
     this.history.show(provider, id, line);
+  }
+
+  /** Shows another agent's session and continues it in its agent, or asks there first. */
+  continue(past: PastSession): void {
+    if (this.transcript?.id !== past.id) this.showTranscript(past.provider, past.id);
+    this.continuing.begin(past);
   }
 
   listSessionsOf(provider: string): void {

@@ -120,6 +120,20 @@ export function commandTable(page: Page, parts: Parts): Command[] {
       run: () => parts.focusComposer(),
     },
     {
+      id: 'continue',
+      title: 'Continue this session in its agent',
+      group: 'Session',
+      icon: 'arrowIn',
+      available: () => {
+        const past = page.transcript?.session ?? null;
+        return page.live && past !== null && page.continuing.isPossible(past);
+      },
+      run: () => {
+        const past = page.transcript?.session ?? null;
+        if (past !== null) page.continue(past);
+      },
+    },
+    {
       id: 'toggle-inspector',
       title: 'Show or hide the inspector',
       group: 'Session',

@@ -60,6 +60,11 @@ export class History {
     return this.allowed && this.#progress.more;
   }
 
+  /** The log of a session here, which its agent keeps; undefined if it is not among the loaded ones. */
+  hostedBy(sessionId: string): PastSession | undefined {
+    return this.items.find((item) => item.hostedBy === sessionId);
+  }
+
   /** Loads the newest sessions and subscribes to changes. Some devices may not. */
   async connected(): Promise<void> {
     this.#number = null;

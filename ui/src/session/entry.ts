@@ -28,6 +28,8 @@ export interface Entry {
   incomplete: string | null;
   /** It is read from its kept copy; null if its log exists. */
   kept: KeptCopy | null;
+  /** Its row in the history; null for our own. */
+  past: PastSession | null;
 }
 
 export function pastKey({ provider, id }: Pick<PastSession, 'provider' | 'id'>): string {
@@ -55,6 +57,7 @@ export function ownEntry(item: SessionItem): Entry {
     file: null,
     incomplete: null,
     kept: null,
+    past: null,
   }));
 }
 
@@ -76,6 +79,7 @@ export function pastEntry(past: PastSession): Entry {
     file: past.file ?? null,
     incomplete: past.incomplete ?? null,
     kept: past.kept ?? null,
+    past,
   }));
 }
 

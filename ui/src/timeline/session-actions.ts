@@ -29,6 +29,8 @@ interface SessionActions {
   /** Stops one sub-agent of this session's agent. */
   stopSubagent(id: string): void;
   show(sessionId: string): void;
+  /** Opens the agent's own log of this session, from the note that says that it continues one; null elsewhere. */
+  showLog(key: string): (() => void) | null;
   /** The sub-agent session that row `of` started; null except in another agent's log. */
   child(sessionId: string, of: string): ChildSession | null;
   /** Opens the inspector on a finding of the message `key`. */
