@@ -119,6 +119,8 @@ async fn first_prompt_of_continued_session_asks_before_edits() -> Result<()> {
         let (asked, reply) = scene.turn("Edits", "reject_once", None).await?;
         ensure!(!reply.contains("starts a new session"), "{mode}: {reply}");
         ensure!(asked > 0, "{mode}: nothing was asked: {reply}");
+        let offer = "Its mode was “Accept Edits” (acceptEdits). Here it asks first";
+        ensure!(mode != "acceptEdits" || reply.contains(offer), "the old mode is not offered: {reply}");
         ensure!(files.iter().all(|file| !file.exists()), "{mode}: a file was written unasked");
         let (asked, reply) = scene.turn("Edits", "allow_once", None).await?;
         ensure!(asked == files.len(), "{mode}: asked {asked} times: {reply}");

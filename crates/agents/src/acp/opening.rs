@@ -62,7 +62,7 @@ impl Opening<'_> {
         self.report_progress(0.5);
         let mut lost = None;
         let can = &answer.agent_capabilities.mcp_capabilities;
-        let Servers { params, problems: notes } =
+        let Servers { params, problems: mut notes } =
             servers(self.tools, can, self.config.own_tools.as_ref(), self.environment, &self.live.root);
         let params = json!({"cwd": self.live.root, "mcpServers": params});
         match known {
@@ -70,7 +70,7 @@ impl Opening<'_> {
                 lost = Some("the session that it branched from has had more turns".to_owned());
             }
             Some(EarlierSession { id, kind: EarlierKind::Branched }) => {
-                match self.fork(&id, params.clone())? {
+                match self.fork(&id, params.clone(), &mut notes)? {
                     Ok(session) => return Ok(OpenedSession { session, lost, notes }),
                     Err(why) => lost = Some(why),
                 }
@@ -78,7 +78,7 @@ impl Opening<'_> {
             Some(EarlierSession { id, kind: EarlierKind::Own }) => {
                 match self.reopen(&answer, &id, params.clone())? {
                     Ok(_) => {
-                        self.set_options(&id)?;
+                        self.set_options(&id, &mut notes)?;
                         return Ok(OpenedSession { session: id, lost, notes });
                     }
                     Err(why) => lost = Some(why),
@@ -86,7 +86,7 @@ impl Opening<'_> {
             }
             None => {}
         }
-        let session = match self.create("session/new", &params, false)? {
+        let session = match self.create("session/new", &params, None)? {
             Ok(session) => session,
             Err(error) => return Err(self.refusal("session/new", &error)),
         };
@@ -107,15 +107,16 @@ impl Opening<'_> {
         self.wait_for_reply(method, &reply)?.map_err(|error| self.refusal(method, &error))
     }
 
-    /// Creates a session of the agent and returns its id.
+    /// Creates a session of the agent and returns its id. The copy of an earlier one adds what the user should know
+    /// to `notes`.
     fn create(
         &self,
         method: &str,
         params: &Value,
-        is_earlier: bool,
+        notes: Option<&mut Vec<String>>,
     ) -> Result<Result<String, RpcError>, Stop> {
         self.live.stage(|stage, _| (stage.session, stage.opening) = (None, true));
-        let opened = match self.request_session(method, params, is_earlier)? {
+        let opened = match self.request_session(method, params, notes.is_some())? {
             Ok(opened) => opened,
             Err(error) => return Ok(Err(error)),
         };
@@ -125,17 +126,22 @@ impl Opening<'_> {
         };
         self.live.stage(|stage, _| stage.session = Some(id.clone()));
         self.host.remember(&id);
-        self.set_options(&id)?;
+        self.set_options(&id, notes.unwrap_or(&mut Vec::new()))?;
         Ok(Ok(id))
     }
 
     /// Has the agent copy an earlier session. Returns the copy, or the reason why it cannot.
-    fn fork(&self, id: &str, mut params: Value) -> Result<Result<String, String>, Stop> {
+    fn fork(
+        &self,
+        id: &str,
+        mut params: Value,
+        notes: &mut Vec<String>,
+    ) -> Result<Result<String, String>, Stop> {
         if !self.live.abilities().fork {
             return Ok(Err("it cannot branch a session".to_owned()));
         }
         params["sessionId"] = id.into();
-        match self.create("session/fork", &params, true)? {
+        match self.create("session/fork", &params, Some(notes))? {
             Ok(session) => Ok(Ok(session)),
             Err(error) if error.wants_login() => Err(self.refusal("session/fork", &error)),
             Err(error) => Ok(Err(error.sentence())),
@@ -167,14 +173,14 @@ impl Opening<'_> {
         }
     }
 
-    fn set_options(&self, session: &str) -> Result<(), Stop> {
-        self.set_level(session)?;
+    fn set_options(&self, session: &str, notes: &mut Vec<String>) -> Result<(), Stop> {
+        self.set_level(session, notes)?;
         self.set_choices(session)
     }
 
     /// Sets the asking level where the agent does not report that it already asks. Fails if the agent still does not
-    /// ask, since no prompt may follow.
-    fn set_level(&self, session: &str) -> Result<(), Stop> {
+    /// ask, since no prompt may follow. A level of an earlier session that no client chose here is named in `notes`.
+    fn set_level(&self, session: &str, notes: &mut Vec<String>) -> Result<(), Stop> {
         let AskingLevel::Settings(settings) = self.config.asks else { return Ok(()) };
         for setting in settings {
             let wanted = OptionValue::Select(setting.asks.to_owned());
@@ -185,6 +191,7 @@ impl Opening<'_> {
             if option.as_ref().is_some_and(|option| option.current() == wanted) {
                 continue;
             }
+            notes.extend(option.as_ref().and_then(|option| self.earlier_level(setting, option)));
             if !is_offered && setting.is_always_offered {
                 return Err(self.level_error(setting, "it does not offer that"));
             }
@@ -212,6 +219,17 @@ impl Opening<'_> {
             })
         });
         unset.map_or(Ok(()), |setting| Err(self.level_error(setting, "it did not change")))
+    }
+
+    /// Returns the level in which a session ran before, in a sentence with the way back.
+    fn earlier_level(&self, setting: &LevelSetting, option: &SessionOption) -> Option<String> {
+        let before = option.current();
+        let OptionValue::Select(value) = &before else { return None };
+        if setting.asks_with(value) || self.host.choices().get(&option.id) == Some(&before) {
+            return None;
+        }
+        let (what, name) = (setting.word(), named(Some(option), value));
+        Some(format!("Its {what} was {name}. Here it asks first; choose that {what} to use it again."))
     }
 
     /// Sets the values that clients chose. The agent works without one that it refuses.
