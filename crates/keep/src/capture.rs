@@ -40,14 +40,14 @@ pub enum Captured {
 
 impl CopyStore {
     /// Captures a file of a collection under a relative path. `now` is in milliseconds since the epoch. The bytes go to
-    /// the journal, or directly into packs if there is a `sealing`. Blocks.
+    /// the journal, or directly into packs if there are at least as many as `sealing` says. Blocks.
     pub fn capture(
         &self,
         collection: i64,
         name: &str,
         source: &mut File,
         now: i64,
-        sealing: Option<&mut Sealing<'_>>,
+        sealing: Option<(&mut Sealing<'_>, u64)>,
     ) -> Result<Captured, KeepError> {
         let kind = FileKind::of(name);
         let file = self.file(collection, name)?;
@@ -104,11 +104,13 @@ impl CopyStore {
         source: &mut File,
         length: u64,
         kind: FileKind,
-        sealing: Option<&mut Sealing<'_>>,
+        sealing: Option<(&mut Sealing<'_>, u64)>,
     ) -> Result<(), KeepError> {
         let ending = ending(source, length, kind)?;
         match sealing {
-            Some(sealing) if version.sealed == version.length && length > version.length => {
+            Some((sealing, least))
+                if version.sealed == version.length && length - version.length >= least.max(1) =>
+            {
                 source.seek(SeekFrom::Start(version.length))?;
                 let (id, start) = (version.id, version.length);
                 let new = NewBytes { version: id, start, length: length - start, ending: &ending, kind };

@@ -43,5 +43,5 @@ mod store;
 pub use capture::Captured;
 pub use links::Endangered;
 pub use reading::{Damage, DamagedFile, Verified};
-pub use sealing::Sealing;
+pub use sealing::{FULL_JOURNAL, Sealing};
 pub use store::{Collection, CopyStore, KeepError, KeptFile, Rewritten, Sizes};

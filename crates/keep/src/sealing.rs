@@ -33,7 +33,7 @@ const SHORTEST_LINE: usize = 1024;
 const TEXT: usize = 128 * 1024;
 
 /// Bytes of a journal from which it is sealed although its file still grows.
-const FULL_JOURNAL: u64 = 1 << 20;
+pub const FULL_JOURNAL: u64 = 1 << 20;
 
 /// What a transaction writes: one pack, and the segments that use it.
 pub struct Sealing<'a> {

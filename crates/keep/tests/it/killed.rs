@@ -90,7 +90,13 @@ fn capture(
     let id = store.put(name, "", "")?;
     let mut source = File::open(path)?;
     let mut sealing = seals.then(|| store.seal()).transpose()?;
-    let captured = store.capture(id, "log.jsonl", &mut source, at as i64, sealing.as_mut())?;
+    let captured = store.capture(
+        id,
+        "log.jsonl",
+        &mut source,
+        at as i64,
+        sealing.as_mut().map(|sealing| (sealing, 0)),
+    )?;
     sealing.map_or(Ok(()), Sealing::finish)?;
     Ok((id, captured))
 }

@@ -26,7 +26,13 @@ pub(crate) fn try_capture(
 ) -> Result<Captured, KeepError> {
     let source = tempfile::NamedTempFile::new().unwrap();
     fs::write(source.path(), bytes).unwrap();
-    store.capture(collection, name, &mut File::open(source.path()).unwrap(), 1, sealing)
+    store.capture(
+        collection,
+        name,
+        &mut File::open(source.path()).unwrap(),
+        1,
+        sealing.map(|sealing| (sealing, 0)),
+    )
 }
 
 /// Returns the newest version of a file, or an older one.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::history::{KeptLog, ListedLog, LogFile, below_root, format_of};
 use openagents_core::{budget::Budget, clock::now_ms, file};
-use openagents_keep::{Captured, Endangered, KeepError, KeptFile, Sealing};
+use openagents_keep::{Captured, Endangered, FULL_JOURNAL, KeepError, KeptFile, Sealing};
 use std::{
     fs::File,
     io::{self, Write as _},
@@ -104,9 +104,10 @@ impl Shared {
         sealing: &mut Sealing<'_>,
         rewritten: &mut Vec<(i64, String)>,
     ) -> Result<(), KeepError> {
-        let is_quiet = age(&log.file) > QUIET;
+        // A journal of as many bytes would be sealed at once.
+        let least = if age(&log.file) > QUIET { 0 } else { FULL_JOURNAL };
         let mut add = |name: String, source: &mut File| -> Result<(), KeepError> {
-            let sealing = is_quiet.then_some(&mut *sealing);
+            let sealing = Some((&mut *sealing, least));
             let captured = self.copies.store.capture(id, &name, source, now_ms(), sealing)?;
             if captured == (Captured::Rewritten { before_stays: false }) {
                 rewritten.push((id, name));
