@@ -11,6 +11,7 @@ use openagents_core::{
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 use std::{
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -103,6 +104,8 @@ const TABLES: &str = "
 pub enum UsageError {
     #[error("the file of token counts failed: {0}")]
     File(#[from] rusqlite::Error),
+    #[error("the logs could not be read, because no thread could start: {0}")]
+    Thread(io::Error),
     #[error("the token counts were written by a newer version of OpenAgents; update this one")]
     Newer,
     #[error("{provider}/{model} has no custom price; openagents usage price list shows all")]
@@ -126,8 +129,8 @@ impl UsageStore {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        // 32 MiB: the rows of a request are found by a hash, anywhere in the file.
-        connection.pragma_update(None, "cache_size", -32_768)?;
+        // 96 MiB: the rows of a request are found by a hash, anywhere in the file.
+        connection.pragma_update(None, "cache_size", -98_304)?;
         Self::new(connection)
     }
 

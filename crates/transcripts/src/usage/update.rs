@@ -10,18 +10,25 @@ use crate::{
     history::{FileStamp, History, Provider, ReadUpTo, ReadUsage, UsageExclusion, UsageLog},
     limits,
 };
-use openagents_core::{budget::Budget, parallel};
+use openagents_core::budget::Budget;
 use parking_lot::Mutex;
 use rusqlite::{Connection, Row, TransactionBehavior};
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     path::{Path, PathBuf},
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Number and bytes of logs that are read before their counts are written.
-const BATCH: usize = 32;
-const BATCH_BYTES: u64 = 256 << 20;
+/// Number of requests that are written together. Their keys are hashes, so that each batch changes most pages of the
+/// file.
+const BATCH: usize = 100_000;
+/// Number of logs whose requests wait to be written.
+const WAITING: usize = 4;
 
 /// The fact with a hash of the prices by which the sums were made.
 const PRICES: &str = "prices";
@@ -52,6 +59,18 @@ enum Outcome {
     Read(ReadUsage),
 }
 
+/// One update of the counts.
+struct Update<'a> {
+    store: &'a UsageStore,
+    history: &'a History,
+    budget: &'a Budget,
+    known: HashMap<String, Known>,
+    tables: Tables,
+    exclusion: UsageExclusion<'a>,
+    progress: UsageProgress,
+    step: &'a mut dyn FnMut(UsageProgress) -> bool,
+}
+
 impl UsageStore {
     /// Reads what is new in the logs of a history. Calls `step` after each part; stops if it returns false. Blocks.
     pub fn update(
@@ -60,9 +79,9 @@ impl UsageStore {
         budget: &Budget,
         step: &mut dyn FnMut(UsageProgress) -> bool,
     ) -> Result<UsageProgress, UsageError> {
-        let mut tables = self.current_tables()?;
+        let tables = self.current_tables()?;
         let mut logs = history.usage_logs(budget);
-        let mut known = self.known_logs()?;
+        let known = self.known_logs()?;
         let found = logs.len();
         // A path that is not UTF-8 cannot be stored: that log is not counted.
         logs.retain(|log| log.path().to_str().is_some());
@@ -77,44 +96,21 @@ impl UsageStore {
         });
         logs.sort_by_key(|log| std::cmp::Reverse(log.stamp().mtime_ns));
         progress.bytes = logs.iter().map(|log| log.stamp().size).sum();
-        let mut left = VecDeque::from(logs);
-        while !left.is_empty() && !budget.spent() {
-            let next = batch(left.make_contiguous());
-            let part: Vec<_> = left.drain(..next).collect();
-            let exclusion = Mutex::new(history.usage_exclusion());
-            let read =
-                |(): &mut (), at: usize| read(&part[at], known_log(&known, &part[at]), &exclusion, budget);
-            let outcomes = parallel::map(part.len(), limits::THREADS, || !budget.spent(), || (), read);
-            let mut exclusion = exclusion.into_inner();
-            let mut batch = Vec::new();
-            for (log, outcome) in part.iter().zip(outcomes) {
-                let Some(outcome) = outcome else {
-                    progress.unread += 1;
-                    continue;
-                };
-                if let Outcome::Read(mut read) = outcome {
-                    read.found.requests.retain(|request| {
-                        let folder = request.workspace.as_deref();
-                        folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
-                    });
-                    match (read.stopped, &read.up_to) {
-                        (false, _) => {}
-                        (true, Some(_)) => left.push_front(log.clone()),
-                        // A compressed log cannot be continued.
-                        (true, None) => progress.unread += 1,
-                    }
-                    batch.push((log, read));
-                }
-            }
-            self.write(&batch, &mut known, &mut tables)?;
-            progress.read_bytes = progress.bytes - left.iter().map(|log| log.stamp().size).sum::<u64>();
-            if !step(progress) {
+        let exclusion = history.usage_exclusion();
+        let mut update = Update { store: self, history, budget, known, tables, exclusion, progress, step };
+        // A log with many requests is read in parts.
+        while !logs.is_empty() && !budget.spent() {
+            let (unfinished, is_stopped) = update.read(&logs)?;
+            logs = unfinished;
+            if is_stopped {
                 break;
             }
         }
-        progress.unread += left.len();
+        let mut progress = update.progress;
+        progress.unread += logs.len();
         // The user may have excluded something in the meantime.
         self.forget_excluded(history)?;
+        self.connection.lock().execute_batch("PRAGMA shrink_memory")?;
         Ok(progress)
     }
 
@@ -138,45 +134,6 @@ impl UsageStore {
             Ok((row.get(0)?, Known { stamp, reader: row.get(3)?, up_to }))
         };
         rows.query_map([], known)?.collect()
-    }
-
-    fn write(
-        &self,
-        batch: &[(&UsageLog, ReadUsage)],
-        known: &mut HashMap<String, Known>,
-        tables: &mut Tables,
-    ) -> Result<(), UsageError> {
-        let mut connection = self.connection.lock();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if generation(&transaction)? != tables.generation {
-            drop(transaction);
-            drop(connection);
-            *tables = self.current_tables()?;
-            *known = self.known_logs()?;
-            return self.write(batch, known, tables);
-        }
-        let mut change = Change::new(&transaction, tables);
-        for (log, read) in batch {
-            let Some(path) = log.path().to_str() else { continue };
-            if !read.is_whole && !known.contains_key(path) {
-                // What came before was forgotten in the meantime.
-                continue;
-            }
-            // A log that was not read to its end is read on the next time.
-            let stamp = if read.stopped { FileStamp { size: 0, mtime_ns: 0 } } else { log.stamp() };
-            let id = change.write_log(log, path, read, stamp)?;
-            if read.is_whole {
-                change.remove_log(id)?;
-            }
-            for request in &read.found.requests {
-                let copy = change.copy(request, id)?;
-                change.add(request.key, copy)?;
-            }
-            write_limits(&transaction, log.provider, &read.found.limits)?;
-            known.insert(path.to_owned(), Known { stamp, reader: READER, up_to: read.up_to.clone() });
-        }
-        change.apply()?;
-        Ok(transaction.commit()?)
     }
 
     /// Sums everything again if the prices have changed.
@@ -284,24 +241,146 @@ impl UsageStore {
     }
 }
 
-fn known_log<'a>(known: &'a HashMap<String, Known>, log: &UsageLog) -> Option<&'a Known> {
-    log.path().to_str().and_then(|path| known.get(path))
+impl Update<'_> {
+    /// Reads logs on some threads, while this one writes their counts. Returns those that have more to read or were not
+    /// read, and whether `step` stopped.
+    fn read(&mut self, logs: &[UsageLog]) -> Result<(Vec<UsageLog>, bool), UsageError> {
+        let since: Vec<_> = logs.iter().map(|log| self.since(log)).collect();
+        let exclusion = Mutex::new(self.history.usage_exclusion());
+        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let budget = self.budget;
+        let (sender, outcomes) = mpsc::sync_channel(WAITING);
+        let run = |sender: SyncSender<(usize, Option<Outcome>)>| {
+            while !budget.spent() && !stopped.load(Ordering::Relaxed) {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((log, since)) = logs.get(at).zip(since.get(at)) else { break };
+                if sender.send((at, read(log, since.as_ref(), &exclusion, budget))).is_err() {
+                    break;
+                }
+            }
+        };
+        let mut unread = vec![true; logs.len()];
+        let written = thread::scope(|scope| {
+            for _ in 0..limits::THREADS.min(logs.len()) {
+                let sender = sender.clone();
+                thread::Builder::new().spawn_scoped(scope, || run(sender)).map_err(UsageError::Thread)?;
+            }
+            drop(sender);
+            let written = self.write_all(logs, &outcomes, &mut unread, &stopped);
+            // Readers that wait to send something end.
+            drop(outcomes);
+            written
+        });
+        written?;
+        let left = logs.iter().zip(unread).filter(|(_, unread)| *unread).map(|(log, _)| log.clone());
+        Ok((left.collect(), stopped.into_inner()))
+    }
+
+    /// Where reading a log continues; `None` if it was never read.
+    fn since(&self, log: &UsageLog) -> Option<Since> {
+        let known = known_log(&self.known, log)?;
+        Some(Since(known.up_to.clone().filter(|_| known.reader == READER)))
+    }
+
+    /// Writes the counts of logs as they are read.
+    fn write_all(
+        &mut self,
+        logs: &[UsageLog],
+        outcomes: &Receiver<(usize, Option<Outcome>)>,
+        unread: &mut [bool],
+        stopped: &AtomicBool,
+    ) -> Result<(), UsageError> {
+        let (mut batch, mut requests) = (Vec::new(), 0);
+        loop {
+            let outcome = outcomes.recv().ok();
+            let is_end = outcome.is_none();
+            if let Some((at, outcome)) = outcome {
+                let log = &logs[at];
+                let mut is_unfinished = false;
+                match outcome {
+                    None => self.progress.unread += 1,
+                    Some(Outcome::Excluded) => {}
+                    Some(Outcome::Read(mut read)) => {
+                        let exclusion = &mut self.exclusion;
+                        read.found.requests.retain(|request| {
+                            let folder = request.workspace.as_deref();
+                            folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
+                        });
+                        is_unfinished = read.stopped && read.up_to.is_some();
+                        // A compressed log cannot be continued.
+                        self.progress.unread += usize::from(read.stopped && !is_unfinished);
+                        requests += read.found.requests.len();
+                        batch.push((log, read));
+                    }
+                }
+                unread[at] = is_unfinished;
+                if !is_unfinished {
+                    self.progress.read_bytes += log.stamp().size;
+                }
+            }
+            if requests >= BATCH || is_end {
+                self.write(&batch)?;
+                (batch, requests) = (Vec::new(), 0);
+                if !(self.step)(self.progress) {
+                    stopped.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+            }
+            if is_end {
+                return Ok(());
+            }
+        }
+    }
+
+    fn write(&mut self, batch: &[(&UsageLog, ReadUsage)]) -> Result<(), UsageError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut connection = self.store.connection.lock();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        if generation(&transaction)? != self.tables.generation {
+            drop(transaction);
+            drop(connection);
+            self.tables = self.store.current_tables()?;
+            self.known = self.store.known_logs()?;
+            return self.write(batch);
+        }
+        let mut change = Change::new(&transaction, &mut self.tables);
+        for (log, read) in batch {
+            let Some(path) = log.path().to_str() else { continue };
+            if !read.is_whole && !self.known.contains_key(path) {
+                // What came before was forgotten in the meantime.
+                continue;
+            }
+            // A log that was not read to its end is read on the next time.
+            let stamp = if read.stopped { FileStamp { size: 0, mtime_ns: 0 } } else { log.stamp() };
+            let id = change.write_log(log, path, read, stamp)?;
+            if read.is_whole {
+                change.remove_log(id)?;
+            }
+            for request in &read.found.requests {
+                let copy = change.copy(request, id)?;
+                change.add(request.key, copy)?;
+            }
+            write_limits(&transaction, log.provider, &read.found.limits)?;
+            self.known.insert(path.to_owned(), Known { stamp, reader: READER, up_to: read.up_to.clone() });
+        }
+        change.apply()?;
+        Ok(transaction.commit()?)
+    }
 }
 
-/// Returns the number of logs that are read together, one at least.
-fn batch(logs: &[UsageLog]) -> usize {
-    let mut bytes = 0;
-    let fits = |log: &&UsageLog| {
-        bytes += log.stamp().size;
-        bytes <= BATCH_BYTES
-    };
-    logs.iter().take(BATCH).take_while(fits).count().max(1)
+/// What is known of a log that was read before: where to continue, if that is possible.
+struct Since(Option<ReadUpTo>);
+
+fn known_log<'a>(known: &'a HashMap<String, Known>, log: &UsageLog) -> Option<&'a Known> {
+    log.path().to_str().and_then(|path| known.get(path))
 }
 
 /// Reads what is new in a log; `None` if it cannot be read.
 fn read(
     log: &UsageLog,
-    known: Option<&Known>,
+    known: Option<&Since>,
     exclusion: &Mutex<UsageExclusion<'_>>,
     budget: &Budget,
 ) -> Option<Outcome> {
@@ -310,7 +389,7 @@ fn read(
     if is_checked && exclusion.lock().holds(log.provider, workspace.as_deref(), log.path()) {
         return Some(Outcome::Excluded);
     }
-    let since = known.filter(|known| known.reader == READER).and_then(|known| known.up_to.as_ref());
+    let since = known.and_then(|Since(up_to)| up_to.as_ref());
     let mut read = log.read(since, budget).ok()?;
     if read.found.workspace.is_none() && read.is_whole {
         let workspace = workspace.or_else(|| log.workspace(budget));
