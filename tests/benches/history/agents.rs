@@ -37,6 +37,8 @@ pub(crate) struct Session<'a> {
     pub(crate) bytes: u64,
     pub(crate) pool: &'a Pool,
     pub(crate) dice: Dice,
+    /// Tokens of all turns so far.
+    pub(crate) total: usize,
 }
 
 pub(crate) struct Turn<'a> {
@@ -48,6 +50,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) time: String,
     pub(crate) millis: i64,
     pub(crate) tokens: usize,
+    /// With those of the turns before.
+    pub(crate) total: usize,
 }
 
 impl<'a> Session<'a> {
@@ -58,6 +62,8 @@ impl<'a> Session<'a> {
     pub(crate) fn turn(&mut self, number: usize) -> Turn<'a> {
         let pool = self.pool;
         let millis = self.at + number as i64 * 20_000;
+        let tokens = 100 + self.dice.roll(9_000);
+        self.total += tokens;
         let rare = format!("topic{}x{}", self.number, number);
         Turn {
             number,
@@ -67,7 +73,8 @@ impl<'a> Session<'a> {
             output: pool.output(&mut self.dice, RESULT),
             time: jiff::Timestamp::from_millisecond(millis).map(|at| at.to_string()).unwrap_or_default(),
             millis,
-            tokens: 100 + self.dice.roll(9_000),
+            tokens,
+            total: self.total,
         }
     }
 
@@ -78,7 +85,7 @@ impl<'a> Session<'a> {
         let (id, cwd) = (self.id(), self.cwd.clone());
         match agent {
             Agent::Codex => log.line(&format!(
-                r#"{{"timestamp":"{first}","type":"session_meta","payload":{{"id":"{id}","timestamp":"{first}","cwd":"{cwd}","originator":"codex_cli_rs","cli_version":"0.150.0","source":"cli","git":{{"branch":"main"}}}}}}"#
+                r#"{{"timestamp":"{first}","type":"session_meta","payload":{{"id":"{id}","timestamp":"{first}","cwd":"{cwd}","originator":"codex_cli_rs","cli_version":"0.150.0","source":"cli","model_provider":"openai","git":{{"branch":"main"}}}}}}"#
             ))?,
             Agent::Gemini => log.line(&format!(
                 r#"{{"sessionId":"{id}","projectHash":"9a1b","startTime":"{first}","lastUpdated":"{first}","kind":"main"}}"#
@@ -92,7 +99,7 @@ impl<'a> Session<'a> {
             let turn = self.turn(number);
             match agent {
                 Agent::Claude => claude(&mut log, &id, &cwd, &turn)?,
-                Agent::Codex => codex(&mut log, &turn)?,
+                Agent::Codex => codex(&mut log, &id, &turn)?,
                 Agent::Gemini => gemini(&mut log, &turn)?,
                 Agent::Copilot => copilot(&mut log, &turn)?,
                 Agent::Qwen => qwen(&mut log, &id, &cwd, &turn)?,
@@ -136,7 +143,7 @@ fn claude(log: &mut Log, id: &str, cwd: &str, turn: &Turn<'_>) -> Result<()> {
     let reply = |content: String| {
         // A message has a line for each of its parts, all with the same id and usage.
         format!(
-            r#""message":{{"id":"msg_{number}_{}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{content}],"stop_reason":null,"usage":{{"input_tokens":{},"cache_creation_input_tokens":{tokens},"cache_read_input_tokens":{},"output_tokens":{}}}}},"requestId":"req_{number}_{0}""#,
+            r#""message":{{"id":"msg_{number:012}{}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{content}],"stop_reason":"tool_use","usage":{{"input_tokens":{},"cache_creation_input_tokens":{tokens},"cache_read_input_tokens":{},"output_tokens":{}}}}},"requestId":"req_{number}_{0}""#,
             &id[24..],
             tokens / 50,
             tokens * 7,
@@ -161,11 +168,16 @@ fn claude(log: &mut Log, id: &str, cwd: &str, turn: &Turn<'_>) -> Result<()> {
     ))
 }
 
-fn codex(log: &mut Log, turn: &Turn<'_>) -> Result<()> {
-    let Turn { number, prompt, answer, command, output, time, tokens, .. } = turn;
+fn codex(log: &mut Log, id: &str, turn: &Turn<'_>) -> Result<()> {
+    let Turn { number, prompt, answer, command, output, time, tokens, total, .. } = turn;
+    let (answers, all_answers) = (tokens / 10, total / 10);
     let mut item = |kind: &str, payload: String| {
         log.line(&format!(r#"{{"timestamp":"{time}","type":"{kind}","payload":{{{payload}}}}}"#))
     };
+    item(
+        "turn_context",
+        format!(r#""turn_id":"{number:08x}-{}","cwd":"/w","model":"gpt-5-codex""#, &id[9..]),
+    )?;
     item(
         "response_item",
         format!(r#""type":"message","role":"user","content":[{{"type":"input_text","text":"{prompt}"}}]"#),
@@ -191,7 +203,9 @@ fn codex(log: &mut Log, turn: &Turn<'_>) -> Result<()> {
     item(
         "event_msg",
         format!(
-            r#""type":"token_count","info":{{"total_token_usage":{{"input_tokens":{tokens},"cached_input_tokens":0,"output_tokens":9,"reasoning_output_tokens":0,"total_tokens":{tokens}}}}}"#
+            r#""type":"token_count","info":{{"total_token_usage":{{"input_tokens":{total},"cached_input_tokens":0,"output_tokens":{all_answers},"reasoning_output_tokens":0,"total_tokens":{}}},"last_token_usage":{{"input_tokens":{tokens},"cached_input_tokens":0,"output_tokens":{answers},"reasoning_output_tokens":0,"total_tokens":{}}}}}"#,
+            total + all_answers,
+            tokens + answers
         ),
     )
 }
@@ -231,7 +245,8 @@ fn qwen(log: &mut Log, id: &str, cwd: &str, turn: &Turn<'_>) -> Result<()> {
     let Turn { number, prompt, answer, command, output, time, .. } = turn;
     let mut line = |kind: &str, part: u32, rest: String| {
         log.line(&format!(
-            r#"{{"uuid":"u{number}-{part}","parentUuid":null,"sessionId":"{id}","timestamp":"{time}","type":"{kind}","cwd":"{cwd}","version":"0.14.2","gitBranch":"main",{rest}}}"#
+            r#"{{"uuid":"{number:08x}-{part:04x}-4000-8000-{}","parentUuid":null,"sessionId":"{id}","timestamp":"{time}","type":"{kind}","cwd":"{cwd}","version":"0.14.2","gitBranch":"main",{rest}}}"#,
+            &id[24..]
         ))
     };
     line("user", 1, format!(r#""message":{{"role":"user","parts":[{{"text":"{prompt}"}}]}}"#))?;

@@ -84,7 +84,8 @@ pub(crate) async fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Re
     tokio::time::sleep(IDLE).await;
     let used = cpu(server.child.id())? - before;
     table.add("idle: processor", "%", vec![used / IDLE.as_secs_f64() * 100.0], Some(Goal::Most(1.0)));
-    keep::measure(&mut client, server.child.id(), made, table).await
+    drop(client);
+    keep::measure(&server, made, table).await
 }
 
 async fn search(client: &mut Client, made: &Corpus, table: &mut Table) -> Result<()> {

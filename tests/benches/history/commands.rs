@@ -7,7 +7,6 @@ use crate::{
 };
 use anyhow::{Context, Result, ensure};
 use openagents_e2e::table::{Goal, Table};
-use serde_json::Value;
 use std::{
     path::Path,
     process::{Command, Stdio},
@@ -34,8 +33,7 @@ pub(crate) fn measure(made: &Corpus, home: &Path, table: &mut Table) -> Result<(
         }
         table.add("rg -il of a word", "ms", peers, None);
     }
-    share(made, home, table)?;
-    usage(made, home, table)
+    share(made, home, table)
 }
 
 /// Writes the long transcript for other readers.
@@ -53,61 +51,8 @@ fn share(made: &Corpus, home: &Path, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Reads every Claude Code transcript once, for its tokens: our program and ccusage in turn.
-fn usage(made: &Corpus, home: &Path, table: &mut Table) -> Result<()> {
-    let Ok(ccusage) = std::env::var("CCUSAGE_BIN") else {
-        println!("CCUSAGE_BIN does not name ccusage: reading is not compared with it.");
-        return Ok(());
-    };
-    let (mut ours, mut peers, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
-    for at in 0..=RUNS {
-        let (our, time) = run(program(
-            made,
-            home,
-            &["sessions", "stats", "--tokens", "--provider", "claude-code", "--json"],
-        ))?;
-        let mut command = Command::new(&ccusage);
-        command
-            .args(["claude", "daily", "--json", "--offline"])
-            .env("HOME", &made.home)
-            .current_dir(&made.workspace);
-        command.env_remove("CLAUDE_CONFIG_DIR");
-        let (peer, peer_time) = run(command)?;
-        if at == 0 {
-            same(&our, &peer)?;
-            continue;
-        }
-        ours.push(time);
-        peers.push(peer_time);
-        ratios.push(peer_time / time);
-    }
-    table.add("tokens of every Claude Code transcript", "ms", ours, None);
-    table.add("ccusage claude daily --offline", "ms", peers, None);
-    table.add("ccusage's time by ours", "×", ratios, Some(Goal::Least(2.0)));
-    Ok(())
-}
-
-fn same(our: &[u8], peer: &[u8]) -> Result<()> {
-    let (our, peer): (Value, Value) = (serde_json::from_slice(our)?, serde_json::from_slice(peer)?);
-    let tokens = &our[0]["tokens"];
-    let totals = &peer["totals"];
-    for (ours, theirs) in [
-        ("input", "inputTokens"),
-        ("output", "outputTokens"),
-        ("cacheWrite", "cacheCreationTokens"),
-        ("cacheRead", "cacheReadTokens"),
-    ] {
-        ensure!(
-            tokens[ours].as_u64().is_some() && tokens[ours].as_u64() == totals[theirs].as_u64(),
-            "{ours} differ: {tokens} and {totals}"
-        );
-    }
-    println!("The tokens are the same: {tokens}.");
-    Ok(())
-}
-
 /// Runs a command to its end. Returns its output and the milliseconds it took.
-fn run(mut command: Command) -> Result<(Vec<u8>, f64)> {
+pub(crate) fn run(mut command: Command) -> Result<(Vec<u8>, f64)> {
     let begun = Instant::now();
     let output = command.stderr(Stdio::null()).output().with_context(|| format!("{command:?}"))?;
     Ok((output.stdout, begun.elapsed().as_secs_f64() * 1000.0))

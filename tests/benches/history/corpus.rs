@@ -56,12 +56,19 @@ pub(crate) fn long_id() -> String {
     format!("01990000-0000-4000-8000-{LONG:012x}")
 }
 
+/// Returns the id and the path of a session of Claude Code, by its number.
+pub(crate) fn claude_log(made: &Corpus, number: usize) -> (String, PathBuf) {
+    let id = format!("01990000-0000-4000-8000-{number:012x}");
+    let path = made.home.join(format!(".claude/projects/-w-project{}/{id}.jsonl", number % 37));
+    (id, path)
+}
+
 /// Generates everything in `folder`, unless it already exists.
 pub(crate) fn make(folder: &Path, size: Size) -> Result<Corpus> {
     let (home, workspace) = (folder.join("home"), folder.join("workspace"));
     let pool = Pool::new();
     let stamp = folder.join("made");
-    let wanted = format!("2 {size:?}");
+    let wanted = format!("5 {size:?}");
     if fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
         return Ok(Corpus { bytes: bytes(&home)?, home, workspace, words: pool.words, size });
     }
@@ -102,6 +109,7 @@ fn session(pool: &Pool, number: usize, size: Size) -> Session<'_> {
         bytes: (mean * share) as u64,
         pool,
         dice: Dice::new(number as u64 + 7),
+        total: 0,
     }
 }
 

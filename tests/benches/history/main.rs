@@ -13,8 +13,9 @@ mod keep;
 mod log;
 mod opencode;
 mod text;
+mod usage;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use corpus::Size;
 use openagents_e2e::table::Table;
 use std::path::PathBuf;
@@ -41,6 +42,9 @@ fn main() -> Result<()> {
     let home = tempfile::tempdir()?;
     tokio::runtime::Runtime::new()?.block_on(bridge::measure(&made, home.path(), &mut table))?;
     commands::measure(&made, home.path(), &mut table)?;
+    let (tokens, is_explained) = usage::measure(&made, &mut table)?;
     table.print();
+    tokens.iter().for_each(|line| println!("{line}"));
+    ensure!(is_explained, "the tokens of an agent differ, and nothing says why");
     Ok(())
 }

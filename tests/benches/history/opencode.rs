@@ -41,7 +41,7 @@ impl Database {
             let (asked, reply) = (format!("msg_{id}_{number:06}a"), format!("msg_{id}_{number:06}b"));
             message.execute(params![asked, id, millis, r#"{"role":"user","time":{"created":1}}"#])?;
             let data = format!(
-                r#"{{"role":"assistant","modelID":"m","providerID":"p","time":{{"created":1}},"cost":0,"tokens":{{"input":{tokens},"output":9,"reasoning":0,"cache":{{"read":0,"write":0}}}}}}"#
+                r#"{{"role":"assistant","modelID":"m","providerID":"p","time":{{"created":{millis},"completed":{millis}}},"cost":0,"tokens":{{"input":{tokens},"output":9,"reasoning":0,"cache":{{"read":0,"write":0}}}}}}"#
             );
             message.execute(params![reply, id, millis + 1, data])?;
             let parts = [
