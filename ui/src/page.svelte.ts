@@ -5,6 +5,7 @@ import { createBackend } from './backend';
 import { BrowserBackend } from './backend/browser';
 import type { Fragment } from './backend/fragment';
 import { Link } from './connection/link.svelte';
+import { Live } from './live/live.svelte';
 import type { Shown } from './connection/link-words';
 import { METHODS } from './connection/protocol';
 import type { PastSession } from './connection/wire';
@@ -66,6 +67,7 @@ export class Page {
       historyChanged: (params) => this.history.changed(params),
       historySettings: (snapshot) => this.historySettings.take(snapshot),
       keepStatus: (snapshot) => this.keep.take(snapshot),
+      liveChanged: (snapshot) => this.running.take(snapshot),
     },
     (root) => this.#connected(root),
   );
@@ -89,6 +91,7 @@ export class Page {
   readonly history = new History(this.link);
   readonly historySettings = new HistorySettings(this.link);
   readonly keep = new Keep(this.link);
+  readonly running = new Live(this.link);
   readonly usage = new Usage(this.link);
   readonly sharing = new Sharing(this.link, this.backend);
   readonly labels = new Labels(this.link, {
@@ -207,6 +210,7 @@ export class Page {
     this.trusted.connected();
     void this.workspaces.read();
     void this.history.connected();
+    this.running.connected();
     if (this.#arrived !== null) this.showTranscript(this.#arrived.provider, this.#arrived.id, this.#arrived.line);
     this.#arrived = null;
     if (root !== null && this.#first === null) this.explore(root);

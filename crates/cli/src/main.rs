@@ -52,6 +52,7 @@ mod privacy;
 mod serve;
 mod sessions;
 mod signals;
+mod status;
 mod statusline;
 mod surroundings;
 mod tools;
@@ -93,6 +94,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Mcp(mcp) => mcp::run(&mcp),
         Command::Sessions(sessions) => sessions::run(&sessions),
         Command::Usage(usage) => usage::run(&usage),
+        Command::Status(status) => status::run(&status),
         Command::Statusline => Ok(statusline::run()),
         Command::Models(models) => models::run(&models),
         Command::Doctor(doctor) => doctor::run(&doctor),

@@ -16,6 +16,7 @@
 //! | 1 | `settings` | trusted folders, privacy, routing decisions |
 //! | 1 | `usage` | tokens and costs of the requests that agents made |
 //! | 2 | `keep` | kept copies of other agents' sessions |
+//! | 2 | `live` | what the agents on this computer are doing |
 //! | 2 | `share` | sessions as files, and briefs for other agents |
 //! | 2 | `meta` | our members of `_meta` objects |
 //! | 3 | `sessions` | live sessions |
@@ -24,6 +25,7 @@
 mod devices;
 mod history;
 mod keep;
+mod live;
 mod meta;
 mod method;
 mod sessions;
@@ -45,6 +47,7 @@ pub use history::{
     PastChanges, PastLines, PastPart, PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults,
     SearchSessions, SessionName, SuggestedFolder, SuggestedFolders,
 };
+pub use live::{Certainty, LiveKind, LiveSession, LiveSnapshot};
 pub use keep::{
     CopyVersion, CopyVersions, DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange,
     KeepSnapshot, KeepState, RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,

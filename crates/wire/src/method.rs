@@ -1,7 +1,7 @@
 //! The table of our methods: names, scopes, types. The bridge parses with it, clients call with it, and the protocol
 //! reference is written from it.
 
-use crate::{devices::*, history::*, keep::*, sessions::*, settings::*, share::*, usage::*};
+use crate::{devices::*, history::*, keep::*, live::*, sessions::*, settings::*, share::*, usage::*};
 use openagents_core::{
     agent::{AgentCommand, AgentsSnapshot},
     model::{ModelCommand, ModelsSnapshot},
@@ -254,6 +254,8 @@ methods! {
             "Writes a kept session to a folder, or to where its agent finds it again. Nothing is overwritten." [ONLY_HERE, NO_PAST_SESSION];
         "_openagents/keep/versions" View KeepVersions(SessionName) -> CopyVersions:
             "Lists the versions of a kept session's log: its agent may have shortened it." [NO_HISTORY, NO_PAST_SESSION];
+        "_openagents/live/list" View LiveList(Watch) -> LiveSnapshot:
+            "Returns what the agents on this computer are doing, in terminals and editors; those that OpenAgents runs are sessions of its own.";
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:
@@ -340,6 +342,7 @@ methods! {
         "_openagents/history/changed" HistoryChanged(PastChanges): "After `history/watch`.";
         "_openagents/history/settings" HistorySettingsChanged(HistorySnapshot): "After `history/settings` with `watch`.";
         "_openagents/keep/status" KeepChanged(KeepSnapshot): "After `keep/status` with `watch`.";
+        "_openagents/live/changed" LiveChanged(LiveSnapshot): "After `live/list` with `watch`.";
         "_openagents/models" ModelsChanged(ModelsSnapshot): "After `models/list` with `watch`.";
         "_openagents/privacy" PrivacyChanged(PrivacySnapshot): "After `privacy/list` with `watch`.";
         "_openagents/queue" QueueChanged(QueueParams): "The prompts that wait for the running turn.";

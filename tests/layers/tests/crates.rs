@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use std::path::PathBuf;
 
-const CRATES: [&str; 19] = [
+const CRATES: [&str; 20] = [
     "agents",
     "apple",
     "apple/helper",
@@ -13,6 +13,7 @@ const CRATES: [&str; 19] = [
     "core",
     "ios",
     "keep",
+    "live",
     "llama",
     "llama/helper",
     "orchestration",

@@ -8,6 +8,7 @@ import type {
   Frame,
   HistorySnapshot,
   KeepSnapshot,
+  LiveSnapshot,
   ModelsSnapshot,
   PastChanges,
   PrivacySnapshot,
@@ -40,6 +41,7 @@ interface Notices {
   historyChanged(params: PastChanges | null): void;
   historySettings(snapshot: HistorySnapshot): void;
   keepStatus(snapshot: KeepSnapshot): void;
+  liveChanged(snapshot: LiveSnapshot): void;
 }
 
 const NOTICES = [
@@ -56,6 +58,7 @@ const NOTICES = [
   'historyChanged',
   'historySettings',
   'keepStatus',
+  'liveChanged',
 ] as const satisfies (keyof Notices)[];
 const NOTICE_OF = new Map<unknown, keyof Notices>(NOTICES.map((name) => [METHODS[name], name]));
 

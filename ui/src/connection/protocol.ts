@@ -27,6 +27,8 @@ export const METHODS = {
   historySettings: '_openagents/history/settings',
   keep: '_openagents/keep',
   keepStatus: '_openagents/keep/status',
+  live: '_openagents/live',
+  liveChanged: '_openagents/live/changed',
   usageReport: '_openagents/usage/report',
   export: '_openagents/export',
 } as const;

@@ -381,6 +381,9 @@ export type BriefQuery = {
   id: string;
 };
 
+/** How a state is known. */
+export type Certainty = 'reported' | 'seen' | 'inferred';
+
 /** Metadata of the client's capabilities in `initialize`. */
 export type ClientMeta = {
   /** The client reads approvals from the log and answers them with `_openagents/approvals/answer`; it gets no
@@ -1090,6 +1093,42 @@ export type ListMeta = {
 
 /** The listener that accepted a connection. It determines the routes. */
 export type Listener = 'loopback' | 'web' | 'app';
+
+/** What a session's agent is doing. */
+export type LiveKind = 'idle' | 'working' | 'needs' | 'done' | 'failed' | 'stopped' | 'unclear';
+
+/** A session of an agent that runs in a terminal or an editor, or that ended in a way the user should know. */
+export type LiveSession = {
+  /** `claude-code`, `codex`, … */
+  provider: string;
+  /** The agent's display name. */
+  agent: string;
+  /** The agent's id of the session, as in `history/list`; absent while it has none. */
+  id?: string;
+  /** The folder in which it runs. */
+  cwd?: string;
+  state: LiveKind;
+  /** A few words: `approval`, `rate limit`, `exited during a turn`. */
+  detail?: string;
+  /** The tool that runs or waits. */
+  tool?: string;
+  /** When the state began, in milliseconds since the epoch. */
+  since: number;
+  /** How the state is known. */
+  certainty: Certainty;
+  /** A sentence that says why, without a full stop. */
+  evidence: string;
+  /** Where it runs, such as `tmux work:2.1`; for clients on this computer only. */
+  place?: string;
+};
+
+/** The agents that run, and what they are doing. */
+export type LiveSnapshot = {
+  /** Those that need the user first, longest wait first; then the others by when their state began, newest first. */
+  sessions: Array<LiveSession>;
+  /** When the evidence was last looked at, in milliseconds since the epoch. */
+  checked: number;
+};
 
 /** `_meta.openagents` of a `session_info_update` without a title. */
 export type LoginMeta = {

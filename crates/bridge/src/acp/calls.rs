@@ -274,6 +274,10 @@ impl Methods {
             Ours::HistoryConfigure(change) => self.configure_history(change).await,
             Ours::HistoryClear(_) => self.clear_history_index().await,
             Ours::KeepStatus(Watch { watch }) => Ok(self.kept(watch)),
+            Ours::LiveList(Watch { watch }) => {
+                let feed = self.past().live();
+                Ok(list_answer(watch, feed.snapshot_for(self.lease.pass.scope()), feed))
+            }
             Ours::KeepConfigure(change) => self.configure_keeping(change).await,
             Ours::KeepVerify(_) => self.verify_copies(),
             Ours::KeepForget(which) => self.forget_copies(which),

@@ -12,6 +12,7 @@ pub(crate) mod history_calls;
 mod images;
 mod keep;
 mod keep_calls;
+mod live;
 mod moved_folders;
 pub(crate) mod past_sessions;
 mod prepared_files;

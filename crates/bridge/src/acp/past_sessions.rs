@@ -2,11 +2,12 @@
 
 use super::{
     history::{Row, provider},
-    keep,
+    keep, live,
 };
 use crate::usage::{UsageReportError, usage_report};
 use openagents_connection::{fault::Fault, feed::Feed, pass::Who};
 use openagents_core::{CancellationToken, budget::Budget, model::SettingsStore};
+use openagents_live::LiveWatcher;
 use openagents_sessions::{TranscriptLabels, store::TranscriptLabel};
 use openagents_transcripts::{
     history::{ExcludedSessions, History, HistorySettings, Provider, SessionKey, Transcript},
@@ -18,7 +19,7 @@ use openagents_transcripts::{
 };
 use openagents_wire::{
     ExcludedHistory, ExclusionChange, HistoryAgent, HistoryChange, HistorySnapshot, KeepSnapshot,
-    MovedFolder, PastChanges, Progress, Scope, SessionName, UsageQuery, UsageReport, methods,
+    LiveSnapshot, MovedFolder, PastChanges, Progress, Scope, SessionName, UsageQuery, UsageReport, methods,
 };
 use parking_lot::Mutex;
 use std::{
@@ -42,6 +43,8 @@ pub(crate) struct PastSessions {
     state: Arc<Feed>,
     /// The kept copies.
     kept: Arc<Feed>,
+    /// What the agents are doing.
+    live: Arc<Feed>,
     /// Changes of the list, for clients on this machine and for devices.
     changes: Arc<Feed>,
     changes_for_devices: Arc<Feed>,
@@ -57,6 +60,8 @@ struct Parts {
     usage: Option<Arc<UsageCounter>>,
     /// `None` if the store of copies cannot be opened.
     keeper: Option<Arc<Keeper>>,
+    /// `None` if running agents are not observed.
+    live: Mutex<Option<LiveWatcher>>,
 }
 
 impl fmt::Debug for PastSessions {
@@ -116,13 +121,14 @@ impl PastSessions {
         let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
         let usage = usage.map(|store| UsageCounter::new(store, history.clone()));
-        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage, keeper });
-        let [state, kept, here, devices] = [(); 4].map(|()| parts.clone());
+        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage, keeper, live: Mutex::default() });
+        let [state, kept, live, here, devices] = [(); 5].map(|()| parts.clone());
         let this = Self {
             state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
                 state.state(scope)
             }),
             kept: Feed::by_scope::<methods::KeepChanged>(Scope::View, move |scope| kept.kept(scope)),
+            live: Feed::by_scope::<methods::LiveChanged>(Scope::View, move |scope| live.live(scope)),
             changes: Feed::new::<methods::HistoryChanged>(Scope::View, move || here.changes(true)),
             changes_for_devices: Feed::new::<methods::HistoryChanged>(Scope::View, move || {
                 devices.changes(false)
@@ -134,6 +140,14 @@ impl PastSessions {
         }
         if let Some(keeper) = &this.parts.keeper {
             keeper.watch(this.kept.notifier());
+        }
+        if follows {
+            let changed = this.live.notifier();
+            let roots = this.parts.history.roots().clone();
+            match LiveWatcher::start(roots, move || changed()) {
+                Ok(watcher) => *this.parts.live.lock() = Some(watcher),
+                Err(error) => tracing::warn!(%error, "running agents are not shown"),
+            }
         }
         Arc::new(this)
     }
@@ -164,6 +178,11 @@ impl PastSessions {
                 "kept.noindex or history-settings.json in the data folder cannot be opened. Update OpenAgents, or restart it to see the reason in its log.",
             )
         })
+    }
+
+    /// Returns the feed of what the agents are doing.
+    pub(super) fn live(&self) -> &Arc<Feed> {
+        &self.live
     }
 
     /// Returns the feed of the kept copies.
@@ -384,6 +403,21 @@ impl Parts {
             bytes,
             progress: Progress { done, total },
         }
+    }
+
+    /// Returns what the agents are doing, for a client; nothing while devices may not read transcripts.
+    fn live(&self, scope: Scope) -> LiveSnapshot {
+        let is_here = scope == Scope::Admin;
+        let (is_shown, excluded) = {
+            let current = self.current.lock();
+            (is_here || current.devices, current.excluded.agents.clone())
+        };
+        let mut rows = self.live.lock().as_ref().filter(|_| is_shown).map(LiveWatcher::rows).unwrap_or_default();
+        rows.retain(|row| {
+            let in_excluded = || row.folder.as_ref().is_some_and(|folder| self.history.excludes_folder(folder));
+            !excluded.contains(&row.agent) && !in_excluded()
+        });
+        live::snapshot(rows, is_here)
     }
 
     /// Returns the state of the kept copies for a client; nothing while devices may not read transcripts.

@@ -53,6 +53,11 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Sum the tokens and costs of all agents' requests, from their logs
     Usage(Usage),
+    /// Print which agents need you, work or failed, in any terminal, while a bridge runs
+    ///
+    /// Exits with 10 if one needs you, and with 3 and without output if no bridge runs. For tmux: set -g status-right
+    /// "#(openagents status --short)"
+    Status(Status),
     /// Print costs and limits in one line, for the status line of Claude Code or tmux
     ///
     /// Standard input is the JSON that Claude Code gives its status line. Add this to the settings of Claude Code:
@@ -82,6 +87,19 @@ pub(crate) enum Command {
     },
     /// Print the manual page (roff)
     Man,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Only the counts
+    #[arg(long)]
+    pub(crate) short: bool,
+    /// Print a line for each change, until Ctrl-C
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -45,7 +45,8 @@ impl HistoryRoots {
         self.iter().any(|(_, root)| folder.starts_with(root) || folder.starts_with(git::real_path(root)))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Provider, &Path)> {
+    /// Returns each folder with its agent.
+    pub fn iter(&self) -> impl Iterator<Item = (Provider, &Path)> {
         self.0.iter().flat_map(|(provider, roots)| roots.iter().map(|root| (*provider, root.as_path())))
     }
 }
