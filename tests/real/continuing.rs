@@ -14,7 +14,7 @@ use std::{
 const HANGS: Duration = Duration::from_secs(60);
 
 /// Lets Claude Code start in a terminal without its questions at the first start.
-fn answer_first_questions(scene: &Scene) -> Result<()> {
+pub(crate) fn answer_first_questions(scene: &Scene) -> Result<()> {
     let path = scene.peers.env.folder("claude/.claude.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
     settings["hasCompletedOnboarding"] = json!(true);
@@ -27,7 +27,7 @@ fn answer_first_questions(scene: &Scene) -> Result<()> {
 }
 
 /// Begins a session with `claude -p` and returns its id.
-fn begin_in_terminal(scene: &Scene, mode: &str, text: &str) -> Result<String> {
+pub(crate) fn begin_in_terminal(scene: &Scene, mode: &str, text: &str) -> Result<String> {
     let line = format!("claude --permission-mode {mode} --output-format json -p '{text}'");
     let ended: Value = serde_json::from_str(&scene.peers.shell(&line)?)?;
     Ok(ended["session_id"].as_str().context("an id")?.to_owned())
@@ -43,7 +43,7 @@ async fn continue_here(scene: &mut Scene, id: &str, copy: bool) -> Result<Value>
 }
 
 /// Returns the process that has a session open, by the files of Claude Code.
-fn open_process(scene: &Scene, id: &str) -> Result<Option<u64>> {
+pub(crate) fn open_process(scene: &Scene, id: &str) -> Result<Option<u64>> {
     for entry in fs::read_dir(scene.peers.env.folder("claude/sessions"))? {
         let text = fs::read_to_string(entry?.path()).unwrap_or_default();
         let process: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -119,7 +119,7 @@ async fn first_prompt_of_continued_session_asks_before_edits() -> Result<()> {
         let (asked, reply) = scene.turn("Edits", "reject_once", None).await?;
         ensure!(!reply.contains("starts a new session"), "{mode}: {reply}");
         ensure!(asked > 0, "{mode}: nothing was asked: {reply}");
-        let offer = "Its mode was “Accept Edits” (acceptEdits). Here it asks first";
+        let offer = "Its mode was “Accept edits” (acceptEdits). Here it asks first";
         ensure!(mode != "acceptEdits" || reply.contains(offer), "the old mode is not offered: {reply}");
         ensure!(files.iter().all(|file| !file.exists()), "{mode}: a file was written unasked");
         let (asked, reply) = scene.turn("Edits", "allow_once", None).await?;

@@ -8,6 +8,8 @@ mod codex_claude;
 mod continuing;
 #[cfg(target_os = "linux")]
 mod hand_over;
+#[cfg(target_os = "linux")]
+mod live;
 mod llama_server;
 #[cfg(target_os = "linux")]
 mod mcp;

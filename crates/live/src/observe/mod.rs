@@ -179,7 +179,7 @@ impl Observer {
                 let Some(changed) = fs::metadata(&folder).ok().and_then(|it| it.modified().ok()) else {
                     continue;
                 };
-                is_changed |= self.folders.insert(folder, changed).is_some_and(|before| before != changed);
+                is_changed |= self.folders.insert(folder, changed).is_none_or(|before| before != changed);
             }
         }
         is_changed
@@ -301,7 +301,7 @@ impl Watched {
         self.session.set_processes(Processes { owners: vec![gone], children: Vec::new() });
     }
 
-    /// Reads what is new. Returns whether its process has another session by now.
+    /// Reads what is new. Returns whether its process may have another session or log by now.
     fn look(&mut self, now: Millis) -> bool {
         let mut is_moved = false;
         if let Some((path, read)) = &mut self.record {
@@ -311,7 +311,8 @@ impl Watched {
                 // It is written in place: broken JSON is read again.
                 if let Ok(record) = serde_json::from_slice::<Value>(&text) {
                     *read = written;
-                    is_moved = record["sessionId"].as_str() != self.id.as_deref();
+                    // Its log is written a moment later than the record of a new session.
+                    is_moved = record["sessionId"].as_str() != self.id.as_deref() || self.log.is_none();
                     self.session.set_record(Record::read(&record, now));
                 }
             } else if written.is_none() && read.is_some() {

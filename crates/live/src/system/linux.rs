@@ -46,7 +46,10 @@ impl System {
         let mut stats: HashMap<u32, (ProcessId, Stat)> = HashMap::new();
         for process in processes.flatten().filter(|process| process.uid().is_ok_and(|uid| uid == self.user)) {
             let Ok(stat) = process.stat() else { continue };
-            let Ok(pid) = u32::try_from(stat.pid) else { continue };
+            // One that has ended stays in the table until its parent looks.
+            let Some(pid) = u32::try_from(stat.pid).ok().filter(|_| !matches!(stat.state, 'Z' | 'X')) else {
+                continue;
+            };
             let id = ProcessId { pid, start: stat.starttime };
             let known = self.known.get(&id).is_some_and(|(name, _)| *name == stat.comm);
             if !known {
@@ -92,7 +95,7 @@ impl System {
             command: fixed.command,
             agent: fixed.agent,
             folder: fixed.folder,
-            has_terminal: stat.tty_nr != 0,
+            has_terminal: stat.tty_nr != 0 || fixed.agent.is_some() && reads_terminal(id.pid),
             is_suspended: matches!(stat.state, 'T' | 't'),
             open_files: match fixed.agent {
                 Some(Provider::Codex) => open_files(id.pid),
@@ -124,6 +127,12 @@ fn fixed(process: &Process) -> Fixed {
         folder: process.cwd().ok(),
         pane: pane.and_then(|(tmux, pane)| Pane::from_env(&tmux, &pane)),
     }
+}
+
+/// Returns whether a process without a controlling terminal reads from one. The file of a closed terminal is gone.
+fn reads_terminal(pid: u32) -> bool {
+    let input = std::fs::read_link(format!("/proc/{pid}/fd/0"));
+    input.is_ok_and(|input| input.starts_with("/dev/pts") && input.exists())
 }
 
 /// Returns the logs and locks that a process has open.
