@@ -1,6 +1,6 @@
 //! The `openagents` command.
 //!
-//! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C.
+//! Exit codes: 0 done, 1 failed, 2 bad usage, 130 stopped by Ctrl-C. `status` has its own.
 //!
 //! # Layers
 //!
@@ -29,6 +29,7 @@
 //! | 4 | `pair` | `openagents pair` |
 //! | 4 | `privacy` | `openagents privacy` |
 //! | 4 | `tools` | `openagents tools` |
+//! | 3 | `status` | `openagents status` |
 //! | 4 | `statusline` | `openagents statusline` |
 //! | 4 | `serve` | `openagents serve` |
 //! | 4 | `workspaces` | `openagents workspaces` |

@@ -1,6 +1,6 @@
 //! Processes by `/proc`.
 
-use super::{Pane, ProcessFact, ProcessId, agent_of};
+use super::process::{Pane, ProcessFact, ProcessId, agent_of};
 use crate::state::Millis;
 use openagents_transcripts::history::Provider;
 use procfs::process::{FDTarget, Process, Stat};

@@ -1,6 +1,6 @@
 //! Processes by the crate `sysinfo`, for systems without `/proc`. It does not tell terminals and open files.
 
-use super::{Pane, ProcessFact, ProcessId, agent_of};
+use super::process::{Pane, ProcessFact, ProcessId, agent_of};
 use crate::state::Millis;
 use openagents_transcripts::history::Provider;
 use std::collections::HashMap;
