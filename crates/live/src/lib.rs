@@ -14,7 +14,7 @@
 //! | 0 | `state` | the states, and the evidence for them |
 //! | 1 | `tail` | the end of a log: the turn, and calls without a result |
 //! | 1 | `processes` | the processes of one session |
-//! | 1 | `system` | the processes of agents on this computer |
+//! | 2 | `system` | the processes of agents on this computer |
 //! | 2 | `status` | what agents publish about themselves, and what their hooks report |
 //! | 3 | `session` | the state that follows from all evidence |
 //! | 4 | `observe` | the agents on this computer |
@@ -33,7 +33,7 @@ mod tail;
 mod watcher;
 
 pub use observe::{LiveRow, Observer};
-pub use processes::{Owner, Processes, Role, role};
+pub use processes::{Owner, Processes, Role, Terminal, role};
 pub use session::LiveSession;
 pub use state::{Certainty, Doubt, Evidence, EvidenceKind, Failure, LiveState, Millis, Need, Reading, Stop};
 pub use status::{Record, Status, ThreadStatus};

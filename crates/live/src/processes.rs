@@ -12,8 +12,16 @@ pub struct Owner {
     pub started: Millis,
     pub is_alive: bool,
     pub is_suspended: bool,
-    /// It has a terminal.
-    pub has_terminal: bool,
+    pub terminal: Terminal,
+}
+
+/// The terminal of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Terminal {
+    Open,
+    Closed,
+    /// It never had one: another program runs it.
+    None,
 }
 
 /// The processes of one session, as last seen.

@@ -1,7 +1,9 @@
 //! Scores the rules against recordings of real agents: what each left on disk, in the table of processes and in its
 //! terminal's title, second by second, next to what its screen showed.
 
-use crate::{LiveSession, LiveState, Millis, Need, Owner, Processes, Record, Role, ThreadStatus, role};
+use crate::{
+    LiveSession, LiveState, Millis, Need, Owner, Processes, Record, Role, Terminal, ThreadStatus, role,
+};
 use openagents_transcripts::history::Provider;
 use serde_json::Value;
 use std::{
@@ -131,7 +133,7 @@ impl Replay<'_> {
                     started: process.started,
                     is_alive: process.is_alive,
                     is_suspended: process.is_suspended,
-                    has_terminal: process.has_terminal,
+                    terminal: if process.has_terminal { Terminal::Open } else { Terminal::Closed },
                 }),
                 Role::Child if process.is_alive => view.children.push(process.started),
                 _ => {}

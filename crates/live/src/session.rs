@@ -1,7 +1,7 @@
 //! One session of an agent: the evidence about it, and the state that follows.
 
 use crate::{
-    processes::Processes,
+    processes::{Processes, Terminal},
     state::{Certainty, Doubt, EvidenceKind, Failure, LiveState, Millis, Need, Reading, Stop},
     status::{Hook, HookState, Record, Status, ThreadStatus},
     tail::{Tail, Turn, is_action, is_question, need_of},
@@ -139,7 +139,7 @@ impl LiveSession {
         if self.processes.alive().all(|owner| owner.is_suspended) {
             return seen(Stop::Suspended, "Its process is suspended");
         }
-        if self.processes.alive().all(|owner| !owner.has_terminal) && self.is_unfinished() {
+        if self.processes.alive().all(|owner| owner.terminal == Terminal::Closed) && self.is_unfinished() {
             return seen(Stop::WindowClosed, "Its terminal is closed, and its process still runs");
         }
         None
@@ -351,8 +351,8 @@ impl LiveSession {
     }
 
     fn before_first_turn(&self, now: Millis) -> Reading {
-        let began =
-            self.processes.alive().filter(|owner| owner.has_terminal).map(|owner| owner.started).min();
+        let in_terminal = self.processes.alive().filter(|owner| owner.terminal == Terminal::Open);
+        let began = in_terminal.map(|owner| owner.started).min();
         let registers = matches!(self.agent, Provider::ClaudeCode | Provider::Codex);
         let is_registered = self.has_session || self.record.is_some();
         if let Some(began) = began.filter(|began| registers && !is_registered && now - began > START) {

@@ -275,7 +275,7 @@ impl Methods {
             Ours::HistoryClear(_) => self.clear_history_index().await,
             Ours::KeepStatus(Watch { watch }) => Ok(self.kept(watch)),
             Ours::LiveList(Watch { watch }) => {
-                let feed = self.past().live();
+                let feed = self.past().live_for(&self.lease.pass.who)?;
                 Ok(list_answer(watch, feed.snapshot_for(self.lease.pass.scope()), feed))
             }
             Ours::KeepConfigure(change) => self.configure_keeping(change).await,

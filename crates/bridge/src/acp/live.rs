@@ -89,7 +89,8 @@ mod tests {
     use openagents_transcripts::history::Provider;
 
     fn row(id: &str, state: LiveState, since: i64) -> LiveRow {
-        let evidence = Evidence { kind: EvidenceKind::Log, text: "Its log has an open turn".to_owned(), at: 1 };
+        let evidence =
+            Evidence { kind: EvidenceKind::Log, text: "Its log has an open turn".to_owned(), at: 1 };
         LiveRow {
             agent: Provider::Codex,
             id: Some(id.to_owned()),

@@ -43,8 +43,9 @@ pub(crate) struct PastSessions {
     state: Arc<Feed>,
     /// The kept copies.
     kept: Arc<Feed>,
-    /// What the agents are doing.
+    /// What the agents are doing, for clients on this machine and for devices.
     live: Arc<Feed>,
+    live_for_devices: Arc<Feed>,
     /// Changes of the list, for clients on this machine and for devices.
     changes: Arc<Feed>,
     changes_for_devices: Arc<Feed>,
@@ -121,14 +122,24 @@ impl PastSessions {
         let followed = Followed { history: history.clone(), titles: labels.clone(), scanned };
         let indexer = HistoryIndexer::start(index, followed, wanted, follows, is_known);
         let usage = usage.map(|store| UsageCounter::new(store, history.clone()));
-        let parts = Arc::new(Parts { history, indexer, labels, settings, current, usage, keeper, live: Mutex::default() });
-        let [state, kept, live, here, devices] = [(); 5].map(|()| parts.clone());
+        let parts = Arc::new(Parts {
+            history,
+            indexer,
+            labels,
+            settings,
+            current,
+            usage,
+            keeper,
+            live: Mutex::default(),
+        });
+        let [state, kept, live, live_there, here, devices] = [(); 6].map(|()| parts.clone());
         let this = Self {
             state: Feed::by_scope::<methods::HistorySettingsChanged>(Scope::View, move |scope| {
                 state.state(scope)
             }),
             kept: Feed::by_scope::<methods::KeepChanged>(Scope::View, move |scope| kept.kept(scope)),
-            live: Feed::by_scope::<methods::LiveChanged>(Scope::View, move |scope| live.live(scope)),
+            live: Feed::new::<methods::LiveChanged>(Scope::View, move || live.live(true)),
+            live_for_devices: Feed::new::<methods::LiveChanged>(Scope::View, move || live_there.live(false)),
             changes: Feed::new::<methods::HistoryChanged>(Scope::View, move || here.changes(true)),
             changes_for_devices: Feed::new::<methods::HistoryChanged>(Scope::View, move || {
                 devices.changes(false)
@@ -142,9 +153,9 @@ impl PastSessions {
             keeper.watch(this.kept.notifier());
         }
         if follows {
-            let changed = this.live.notifier();
+            let changed = [this.live.notifier(), this.live_for_devices.notifier()];
             let roots = this.parts.history.roots().clone();
-            match LiveWatcher::start(roots, move || changed()) {
+            match LiveWatcher::start(roots, move || changed.iter().for_each(|changed| changed())) {
                 Ok(watcher) => *this.parts.live.lock() = Some(watcher),
                 Err(error) => tracing::warn!(%error, "running agents are not shown"),
             }
@@ -181,8 +192,12 @@ impl PastSessions {
     }
 
     /// Returns the feed of what the agents are doing.
-    pub(super) fn live(&self) -> &Arc<Feed> {
-        &self.live
+    pub(super) fn live_for(&self, who: &Who) -> Result<&Arc<Feed>, Fault> {
+        match who {
+            Who::Local => Ok(&self.live),
+            Who::Device(_) => Ok(&self.live_for_devices),
+            Who::App(_) => self.history_for(who).map(|_| &self.live_for_devices),
+        }
     }
 
     /// Returns the feed of the kept copies.
@@ -273,6 +288,8 @@ impl PastSessions {
         };
         let forgotten = if forgets { self.forget_excluded() } else { Ok(()) };
         self.parts.indexer.set_wanted(wanted);
+        self.live.changed();
+        self.live_for_devices.changed();
         forgotten
     }
 
@@ -406,16 +423,20 @@ impl Parts {
     }
 
     /// Returns what the agents are doing, for a client; nothing while devices may not read transcripts.
-    fn live(&self, scope: Scope) -> LiveSnapshot {
-        let is_here = scope == Scope::Admin;
+    fn live(&self, is_here: bool) -> LiveSnapshot {
         let (is_shown, excluded) = {
             let current = self.current.lock();
-            (is_here || current.devices, current.excluded.agents.clone())
+            (is_here || current.devices, current.excluded.clone())
         };
-        let mut rows = self.live.lock().as_ref().filter(|_| is_shown).map(LiveWatcher::rows).unwrap_or_default();
+        let mut rows =
+            self.live.lock().as_ref().filter(|_| is_shown).map(LiveWatcher::rows).unwrap_or_default();
         rows.retain(|row| {
-            let in_excluded = || row.folder.as_ref().is_some_and(|folder| self.history.excludes_folder(folder));
-            !excluded.contains(&row.agent) && !in_excluded()
+            // Nothing says whether a session without a folder is excluded.
+            let in_excluded = || match &row.folder {
+                Some(folder) => self.history.excludes_folder(folder),
+                None => !excluded.workspaces.is_empty(),
+            };
+            !excluded.agents.contains(&row.agent) && !in_excluded()
         });
         live::snapshot(rows, is_here)
     }

@@ -9,13 +9,19 @@ use openagents_core::file;
 use openagents_transcripts::history::Provider;
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     fs,
+    io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
 };
 
 /// Maximum bytes of a file for a process; real ones have less than 1 KiB.
 const RECORD: u64 = 64 << 10;
+/// Maximum bytes of the first record of a log; real ones have up to 50 KiB.
+const HEAD: u64 = 1 << 20;
+/// Length of the id of a session of Codex, a UUID.
+const SESSION_ID: usize = 36;
 /// A log that changed this long before its process started is of an earlier one.
 const EARLIER: Millis = 2_000;
 
@@ -30,20 +36,23 @@ pub(super) struct Found {
     pub(super) record: Option<PathBuf>,
 }
 
-/// Finds the session of a process of an agent whose logs are below `root`. Blocks.
-pub(super) fn find(root: &Path, process: &ProcessFact) -> Option<Found> {
-    let agent = process.agent?;
-    let found = match agent {
-        Provider::ClaudeCode => claude_code(root, process),
-        Provider::Codex => codex(root, process),
-        Provider::Copilot => copilot(root, process),
-        Provider::Qwen => qwen_code(root, process),
-        Provider::Gemini => gemini_cli(root, process),
-        _ => None,
+/// Finds the sessions of a process of an agent whose logs are below `root`; only a service has several. Blocks.
+pub(super) fn find(root: &Path, process: &ProcessFact) -> Vec<Found> {
+    let mut found = match process.agent {
+        Some(Provider::Codex) => codex(root, process),
+        Some(Provider::ClaudeCode) => claude_code(root, process).into_iter().collect(),
+        Some(Provider::Copilot) => copilot(root, process).into_iter().collect(),
+        Some(Provider::Qwen) => qwen_code(root, process).into_iter().collect(),
+        Some(Provider::Gemini) => gemini_cli(root, process).into_iter().collect(),
+        _ => Vec::new(),
     };
-    let mut found = found.unwrap_or_default();
-    found.folder = found.folder.or_else(|| process.folder.clone());
-    Some(found)
+    // A service runs in a folder of its own.
+    if !process.is_service() {
+        for found in &mut found {
+            found.folder = found.folder.take().or_else(|| process.folder.clone());
+        }
+    }
+    found
 }
 
 /// Reads a record for a process; `None` while it is being written, or if it is of an earlier process.
@@ -75,21 +84,39 @@ fn slug(folder: &Path) -> String {
     path.chars().map(|each| if each.is_ascii_alphanumeric() { each } else { '-' }).collect()
 }
 
-/// Codex has its log and a lock open, which both name the session.
-fn codex(root: &Path, process: &ProcessFact) -> Option<Found> {
-    let is = |path: &&PathBuf, folder: &str| path.starts_with(root.join(folder));
-    let real = fs::canonicalize(root).ok()?;
-    let below = |path: &&PathBuf, folder: &str| is(path, folder) || path.starts_with(real.join(folder));
-    let files = &process.open_files;
-    let log = files.iter().find(|path| below(path, "sessions"));
-    let lock = files.iter().filter(|path| below(path, "thread-writer-locks"));
-    let mut ids = lock.filter_map(|path| path.file_stem()?.to_str()).filter(|id| id.len() == 36);
-    let of_log = || {
-        let name = log?.file_stem()?.to_str()?;
-        name.get(name.len().checked_sub(36)?..)
+/// Codex has its logs and locks open, which both name their sessions.
+fn codex(root: &Path, process: &ProcessFact) -> Vec<Found> {
+    let real = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let is_below = |path: &Path, folder: &str| {
+        path.starts_with(root.join(folder)) || path.starts_with(real.join(folder))
     };
-    let id = of_log().or_else(|| ids.next())?.to_owned();
-    Some(Found { id: Some(id), log: log.cloned(), ..Found::default() })
+    let mut found: BTreeMap<String, Option<PathBuf>> = BTreeMap::new();
+    for path in &process.open_files {
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
+        // Both names end with the id.
+        let Some(id) = name.len().checked_sub(SESSION_ID).and_then(|start| name.get(start..)) else {
+            continue;
+        };
+        if is_below(path, "sessions") {
+            found.insert(id.to_owned(), Some(path.clone()));
+        } else if is_below(path, "thread-writer-locks") && name.len() == SESSION_ID {
+            found.entry(id.to_owned()).or_default();
+        }
+    }
+    let session = |(id, log): (String, Option<PathBuf>)| {
+        let head = log.as_deref().map(first_record).unwrap_or_default();
+        let folder = head["payload"]["cwd"].as_str().map(PathBuf::from);
+        Found { id: Some(id), folder, log, record: None }
+    };
+    found.into_iter().map(session).collect()
+}
+
+/// Returns the first record of a log.
+fn first_record(log: &Path) -> Value {
+    let mut line = Vec::new();
+    let read =
+        fs::File::open(log).and_then(|log| BufReader::new(log).take(HEAD).read_until(b'\n', &mut line));
+    read.ok().and_then(|_| serde_json::from_slice(&line).ok()).unwrap_or_default()
 }
 
 fn copilot(root: &Path, process: &ProcessFact) -> Option<Found> {
@@ -124,10 +151,7 @@ fn gemini_cli(root: &Path, process: &ProcessFact) -> Option<Found> {
         .filter_map(|path| Some((changed(&path)?, path)))
         .filter(|(changed, _)| changed + EARLIER >= process.started)
         .max_by_key(|(changed, _)| *changed)?;
-    let first = file::read_bounded(&log, 1 << 20).unwrap_or_default();
-    let first = first.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let head: Value = serde_json::from_slice(first).unwrap_or_default();
-    let id = head["sessionId"].as_str().map(str::to_owned);
+    let id = first_record(&log)["sessionId"].as_str().map(str::to_owned);
     Some(Found { id, log: Some(log), ..Found::default() })
 }
 
@@ -153,6 +177,7 @@ fn is_name(id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::processes::Terminal;
 
     fn process(agent: Provider, open_files: Vec<PathBuf>) -> ProcessFact {
         ProcessFact {
@@ -163,7 +188,7 @@ mod tests {
             command: Vec::new(),
             agent: Some(agent),
             folder: Some("/w/tide.x".into()),
-            has_terminal: true,
+            terminal: Terminal::Open,
             is_suspended: false,
             open_files,
             pane: None,
@@ -179,7 +204,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let open = files.iter().map(|(path, _)| root.path().join(path)).collect();
-        let Found { id, log, .. } = find(root.path(), &process(agent, open))?;
+        let Found { id, log, .. } = find(root.path(), &process(agent, open)).into_iter().next()?;
         let log = log.map(|log| log.strip_prefix(root.path()).unwrap().to_string_lossy().into_owned());
         Some((id?, log))
     }

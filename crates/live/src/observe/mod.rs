@@ -5,7 +5,7 @@ mod log;
 mod panes;
 
 use crate::{
-    processes::{Owner, Processes, Role, role},
+    processes::{Owner, Processes, Role, Terminal, role},
     session::LiveSession,
     state::{LiveState, Millis, Reading},
     status::Record,
@@ -189,14 +189,18 @@ impl Observer {
         self.scanned = now;
         let groups = groups(self.system.scan());
         let has_service = groups.iter().any(|group| group.is_service);
+        // What these do is known only with their session: a window of Codex's service has nothing open itself, other
+        // systems do not show open files, and the sessions of opencode are in its database.
+        let is_blind = |group: &Group| match group.agent {
+            Provider::Codex => !group.is_service && (has_service || !cfg!(target_os = "linux")),
+            Provider::Opencode => true,
+            _ => false,
+        };
         let mut alive = BTreeSet::new();
         for group in groups {
             for found in self.sessions(&group) {
-                // A window of Codex's service has nothing open itself.
-                let is_window = group.agent == Provider::Codex && has_service && !group.is_service;
-                let Some(first) = group.members.first().filter(|_| found.id.is_some() || !is_window) else {
-                    continue;
-                };
+                let is_known = found.id.is_some() || !is_blind(&group);
+                let Some(first) = group.members.first().filter(|_| is_known) else { continue };
                 let key = match &found.id {
                     Some(id) => Key::Session(group.agent, id.clone()),
                     None => Key::Process(first.id),
@@ -222,10 +226,12 @@ impl Observer {
         let roots: Vec<_> = self.roots.iter().filter(|(agent, _)| *agent == group.agent).collect();
         let mut found: Vec<Found> = Vec::new();
         for member in &group.members {
-            let looks = roots.iter().filter_map(|(_, root)| find::find(root, member));
-            found.extend(looks.filter(|found| found.id.is_some()).take(1));
+            let each = roots.iter().flat_map(|(_, root)| find::find(root, member));
+            found.extend(each.filter(|found| found.id.is_some()));
         }
-        found.dedup_by(|one, other| one.id == other.id);
+        if !group.is_service {
+            found.truncate(1);
+        }
         if found.is_empty() && !group.is_service {
             let folder = group.members.iter().find_map(|member| member.folder.clone());
             found.push(Found { folder, ..Found::default() });
@@ -288,7 +294,7 @@ impl Watched {
             started: fact.started,
             is_alive: true,
             is_suspended: fact.is_suspended,
-            has_terminal: fact.has_terminal || group.is_service,
+            terminal: if group.is_service { Terminal::None } else { fact.terminal },
         };
         let owners = group.members.iter().map(owner).collect();
         self.session.set_processes(Processes { owners, children: group.children.clone() });
@@ -297,7 +303,7 @@ impl Watched {
     /// Its processes are gone.
     fn end(&mut self) {
         self.is_alive = false;
-        let gone = Owner { started: 0, is_alive: false, is_suspended: false, has_terminal: false };
+        let gone = Owner { started: 0, is_alive: false, is_suspended: false, terminal: Terminal::Closed };
         self.session.set_processes(Processes { owners: vec![gone], children: Vec::new() });
     }
 
@@ -371,7 +377,7 @@ fn groups(facts: Vec<ProcessFact>) -> Vec<Group> {
             agent,
             members: Vec::new(),
             children: Vec::new(),
-            is_service: role_of(&head) == Role::Service,
+            is_service: head.is_service(),
         });
         if fact.agent.is_some() {
             group.members.push(fact.clone());

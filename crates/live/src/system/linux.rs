@@ -1,7 +1,7 @@
 //! Processes by `/proc`.
 
 use super::process::{Pane, ProcessFact, ProcessId, agent_of};
-use crate::state::Millis;
+use crate::{processes::Terminal, state::Millis};
 use openagents_transcripts::history::Provider;
 use procfs::process::{FDTarget, Process, Stat};
 use std::{
@@ -19,6 +19,8 @@ struct Fixed {
     command: Vec<String>,
     folder: Option<PathBuf>,
     pane: Option<Pane>,
+    /// It had a terminal when it was first seen.
+    had_terminal: bool,
 }
 
 /// The table of processes, and what is known of each.
@@ -53,7 +55,7 @@ impl System {
             let id = ProcessId { pid, start: stat.starttime };
             let known = self.known.get(&id).is_some_and(|(name, _)| *name == stat.comm);
             if !known {
-                self.known.insert(id, (stat.comm.clone(), fixed(&process)));
+                self.known.insert(id, (stat.comm.clone(), fixed(&process, &stat)));
             }
             stats.insert(pid, (id, stat));
         }
@@ -95,7 +97,11 @@ impl System {
             command: fixed.command,
             agent: fixed.agent,
             folder: fixed.folder,
-            has_terminal: stat.tty_nr != 0 || fixed.agent.is_some() && reads_terminal(id.pid),
+            terminal: match (has_terminal(stat), fixed.had_terminal) {
+                (true, _) => Terminal::Open,
+                (false, true) => Terminal::Closed,
+                (false, false) => Terminal::None,
+            },
             is_suspended: matches!(stat.state, 'T' | 't'),
             open_files: match fixed.agent {
                 Some(Provider::Codex) => open_files(id.pid),
@@ -113,7 +119,7 @@ impl Default for System {
 }
 
 /// Of the environment, only the variables of tmux are looked at.
-fn fixed(process: &Process) -> Fixed {
+fn fixed(process: &Process, stat: &Stat) -> Fixed {
     let command = process.cmdline().unwrap_or_default();
     let Some(agent) = agent_of(&command) else { return Fixed::default() };
     let variable = |name: &str| {
@@ -126,13 +132,17 @@ fn fixed(process: &Process) -> Fixed {
         command,
         folder: process.cwd().ok(),
         pane: pane.and_then(|(tmux, pane)| Pane::from_env(&tmux, &pane)),
+        had_terminal: has_terminal(stat),
     }
 }
 
-/// Returns whether a process without a controlling terminal reads from one. The file of a closed terminal is gone.
-fn reads_terminal(pid: u32) -> bool {
-    let input = std::fs::read_link(format!("/proc/{pid}/fd/0"));
-    input.is_ok_and(|input| input.starts_with("/dev/pts") && input.exists())
+/// Returns whether a process has a controlling terminal, or reads from one. The file of a closed terminal is gone.
+fn has_terminal(stat: &Stat) -> bool {
+    let reads = || {
+        let input = std::fs::read_link(format!("/proc/{}/fd/0", stat.pid));
+        input.is_ok_and(|input| input.starts_with("/dev/pts") && input.exists())
+    };
+    stat.tty_nr != 0 || reads()
 }
 
 /// Returns the logs and locks that a process has open.

@@ -1,7 +1,7 @@
-//! Processes by the crate `sysinfo`, for systems without `/proc`. It does not tell terminals and open files.
+//! Processes by the crate `sysinfo`, for systems without `/proc`. It does not show terminals and open files.
 
 use super::process::{Pane, ProcessFact, ProcessId, agent_of};
-use crate::state::Millis;
+use crate::{processes::Terminal, state::Millis};
 use openagents_transcripts::history::Provider;
 use std::collections::HashMap;
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessStatus, ProcessesToUpdate, UpdateKind};
@@ -82,7 +82,7 @@ fn fact(process: &Process, agent: Option<Provider>) -> ProcessFact {
         command: if agent.is_some() { command(process) } else { Vec::new() },
         agent,
         folder: process.cwd().filter(|_| agent.is_some()).map(Into::into),
-        has_terminal: true,
+        terminal: Terminal::None,
         is_suspended: process.status() == ProcessStatus::Stop,
         open_files: Vec::new(),
         pane: pane.and_then(|(tmux, pane)| Pane::from_env(&tmux, &pane)),

@@ -1,6 +1,6 @@
 //! A process of an agent, and how the agent is told by its command line.
 
-use crate::state::Millis;
+use crate::{processes::Terminal, state::Millis};
 use openagents_transcripts::history::Provider;
 use std::path::{Path, PathBuf};
 
@@ -25,11 +25,18 @@ pub struct ProcessFact {
     /// The agent whose program it runs.
     pub agent: Option<Provider>,
     pub folder: Option<PathBuf>,
-    pub has_terminal: bool,
+    pub terminal: Terminal,
     pub is_suspended: bool,
     /// Files that it has open which name its session: a log, or a lock.
     pub open_files: Vec<PathBuf>,
     pub pane: Option<Pane>,
+}
+
+impl ProcessFact {
+    /// Whether it is a background service of Codex, which has the sessions of several windows.
+    pub fn is_service(&self) -> bool {
+        self.agent == Some(Provider::Codex) && self.command.iter().any(|argument| argument == "app-server")
+    }
 }
 
 /// The pane of tmux in which a process runs.

@@ -129,8 +129,8 @@ impl UsageStore {
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
-        // 96 MiB: the rows of a request are found by a hash, anywhere in the file.
-        connection.pragma_update(None, "cache_size", -98_304)?;
+        // 64 MiB: the rows of a request are found by a hash, anywhere in the file.
+        connection.pragma_update(None, "cache_size", -65_536)?;
         Self::new(connection)
     }
 
