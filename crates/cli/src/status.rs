@@ -27,11 +27,7 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints each change until Ctrl-C.
-async fn follow(
-    client: &mut Client,
-    snapshot: &mut LiveSnapshot,
-    arguments: &Status,
-) -> anyhow::Result<()> {
+async fn follow(client: &mut Client, snapshot: &mut LiveSnapshot, arguments: &Status) -> anyhow::Result<()> {
     let mut signals = Interrupts::listen()?;
     loop {
         let incoming = tokio::select! {
@@ -39,8 +35,11 @@ async fn follow(
             incoming = client.next() => incoming?,
         };
         if let Some(next) = incoming.event::<methods::LiveChanged>() {
+            let is_new = arguments.json || sum(&next.sessions) != sum(&snapshot.sessions);
             *snapshot = next;
-            print(snapshot, arguments)?;
+            if is_new {
+                print(snapshot, arguments)?;
+            }
         }
     }
 }
@@ -50,7 +49,8 @@ fn print(snapshot: &LiveSnapshot, arguments: &Status) -> anyhow::Result<()> {
         return output::json_line(snapshot);
     }
     let sum = sum(&snapshot.sessions);
-    if !sum.is_empty() {
+    // An empty line takes back what the one before said.
+    if !sum.is_empty() || arguments.watch {
         output::line(&sum)?;
     }
     if !arguments.short && !arguments.watch {

@@ -34,8 +34,9 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Milliseconds by which a child may seem older than the record of its call.
-    const EARLY: Millis = 300;
+    /// Milliseconds by which a child may seem older than the record of its call: logs are polled, and other systems know
+    /// the start of a process by the second.
+    const EARLY: Millis = if cfg!(target_os = "linux") { 300 } else { 1_300 };
 
     pub(crate) fn alive(&self) -> impl Iterator<Item = &Owner> {
         self.owners.iter().filter(|owner| owner.is_alive)
@@ -60,7 +61,7 @@ pub enum Role {
     Helper,
 }
 
-/// Tells the role of a process of an agent by its name, as the system has it, and its command line.
+/// Returns the role of a process of an agent by its name, as the system has it, and its command line.
 pub fn role(agent: Provider, name: &str, command: &str) -> Role {
     let is_agent = match agent {
         Provider::ClaudeCode => name == "claude",

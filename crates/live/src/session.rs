@@ -17,6 +17,8 @@ const START: Millis = 3_000;
 const NO_CHILD: Millis = 1_500;
 /// The same, of a call whose record says that it needs an approval.
 const ASKS_NO_CHILD: Millis = 700;
+/// Claude Code's status may come before the last record of its log by this time.
+const IDLE: Millis = 500;
 /// Records of a log that are newer than a hook event by at most this time do not contradict it: Claude Code's comes 0.1 s
 /// before its line, Qwen Code writes up to 2 s late.
 const LOG_LATE: Millis = 2_500;
@@ -77,6 +79,12 @@ impl LiveSession {
 
     pub fn set_processes(&mut self, processes: Processes) {
         self.processes = processes;
+    }
+
+    /// The session is open in more processes.
+    pub fn add_processes(&mut self, more: Processes) {
+        self.processes.owners.extend(more.owners);
+        self.processes.children.extend(more.children);
     }
 
     /// Claude Code has written its record; `None` for a record without a status.
@@ -180,10 +188,14 @@ impl LiveSession {
             Status::Busy => reported(LiveState::Working, "busy"),
             Status::Idle if self.log.turn != Turn::Open => Some(self.finished(now)),
             // Esc before the first answer leaves no line.
-            Status::Idle if now - at > 500 && *at > self.log.at + 200 => {
-                reported(LiveState::Stopped(Stop::ByUser), "idle, and the turn has no answer")
+            Status::Idle if now - *at.max(&self.log.at) <= IDLE => {
+                reported(LiveState::Working, "idle for a moment")
             }
-            Status::Idle => reported(LiveState::Working, "idle for a moment"),
+            Status::Idle if self.log.is_prompt_last => {
+                reported(LiveState::Stopped(Stop::ByUser), "idle, and the prompt has no answer")
+            }
+            // Such as an answer that was cut at its greatest length.
+            Status::Idle => reported(LiveState::Done, "idle"),
             Status::Other(_) => None,
         }
     }

@@ -6,7 +6,7 @@ use openagents_transcripts::history::HistoryRoots;
 use parking_lot::Mutex;
 use std::{io, sync::Arc, thread, time::Duration};
 
-/// Time between two looks while an agent runs, and while none does: then only folders are looked at.
+/// Time between two looks while an agent runs, and while none does.
 const BUSY: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_secs(1);
 

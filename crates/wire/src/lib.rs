@@ -47,11 +47,11 @@ pub use history::{
     PastChanges, PastLines, PastPart, PastSession, Progress, ReadHistory, ReadLine, SearchHit, SearchResults,
     SearchSessions, SessionName, SuggestedFolder, SuggestedFolders,
 };
-pub use live::{Certainty, LiveKind, LiveSession, LiveSnapshot};
 pub use keep::{
     CopyVersion, CopyVersions, DamagedCopy, DeletedSoon, ForgetCopies, ForgottenCopies, KeepChange,
     KeepSnapshot, KeepState, RestoreCopy, RestoredFiles, VerifiedCopies, WhenDeleted,
 };
+pub use live::{Certainty, LiveKind, LiveSession, LiveSnapshot};
 pub use meta::{
     ClientMeta, ConnectionMeta, EditsMeta, EndMeta, EntryMeta, ListMeta, LoginMeta, Meta, ModeMeta,
     NewSessionMeta, NoticeMeta, OptionValueMeta, PermissionMeta, PlanMeta, Policy, PromptMeta,

@@ -255,7 +255,7 @@ methods! {
         "_openagents/keep/versions" View KeepVersions(SessionName) -> CopyVersions:
             "Lists the versions of a kept session's log: its agent may have shortened it." [NO_HISTORY, NO_PAST_SESSION];
         "_openagents/live/list" View LiveList(Watch) -> LiveSnapshot:
-            "Returns what the agents on this computer are doing, in terminals and editors; those that OpenAgents runs are sessions of its own." [NO_HISTORY];
+            "Returns what the agents on this computer are doing, in terminals and editors; those that OpenAgents runs are its own sessions." [NO_HISTORY];
         "_openagents/usage/report" View UsageReport(UsageQuery) -> crate::usage::UsageReport:
             "Sums the tokens and costs of all agents' requests. Reads what is new in their logs first, for two seconds at most." [NO_HISTORY];
         "_openagents/export/prepare" View ExportPrepare(PrepareExport) -> PreparedExport:

@@ -430,10 +430,11 @@ impl Parts {
         };
         let mut rows =
             self.live.lock().as_ref().filter(|_| is_shown).map(LiveWatcher::rows).unwrap_or_default();
+        let mut exclusion = self.history.usage_exclusion();
         rows.retain(|row| {
             // Nothing says whether a session without a folder is excluded.
-            let in_excluded = || match &row.folder {
-                Some(folder) => self.history.excludes_folder(folder),
+            let mut in_excluded = || match &row.folder {
+                Some(folder) => exclusion.holds_folder(folder),
                 None => !excluded.workspaces.is_empty(),
             };
             !excluded.agents.contains(&row.agent) && !in_excluded()

@@ -17,7 +17,7 @@ use std::{
 };
 
 /// Maximum bytes of a file for a process; real ones have less than 1 KiB.
-const RECORD: u64 = 64 << 10;
+pub(super) const RECORD: u64 = 64 << 10;
 /// Maximum bytes of the first record of a log; real ones have up to 50 KiB.
 const HEAD: u64 = 1 << 20;
 /// Length of the id of a session of Codex, a UUID.
@@ -46,7 +46,7 @@ pub(super) fn find(root: &Path, process: &ProcessFact) -> Vec<Found> {
         Some(Provider::Gemini) => gemini_cli(root, process).into_iter().collect(),
         _ => Vec::new(),
     };
-    // A service runs in a folder of its own.
+    // The folder of a service is not that of its sessions.
     if !process.is_service() {
         for found in &mut found {
             found.folder = found.folder.take().or_else(|| process.folder.clone());
@@ -192,6 +192,7 @@ mod tests {
             is_suspended: false,
             open_files,
             pane: None,
+            config: None,
         }
     }
 

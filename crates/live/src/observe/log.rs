@@ -9,7 +9,7 @@ use std::{
 
 /// Bytes of a log that are read at first: enough for the last turn of nearly every session.
 const FIRST: u64 = 1 << 20;
-/// Bytes before a position by which an appended log is told from another one: an inode may be used again.
+/// Bytes before a position by which an appended log is distinguished from another one: an inode may be used again.
 const TAIL: usize = 64;
 /// Bytes that are read at once.
 const PART: u64 = 8 << 20;

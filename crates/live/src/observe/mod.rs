@@ -5,15 +5,15 @@ mod log;
 mod panes;
 
 use crate::{
-    processes::{Owner, Processes, Role, Terminal, role},
+    processes::{Owner, Processes, Terminal},
     session::LiveSession,
     state::{LiveState, Millis, Reading},
     status::Record,
     system::{Pane, ProcessFact, ProcessId, System},
 };
-use find::Found;
+use find::{Found, RECORD};
 use log::FollowedLog;
-use openagents_core::clock::now_ms;
+use openagents_core::{clock::now_ms, file};
 use openagents_transcripts::history::{HistoryRoots, Provider};
 use panes::PaneFact;
 use serde_json::Value;
@@ -107,6 +107,8 @@ pub struct Observer {
     roots: HistoryRoots,
     system: System,
     watched: BTreeMap<Key, Watched>,
+    /// What each process had open.
+    open: HashMap<ProcessId, Found>,
     scanned: Millis,
     /// When each of [`FOLDERS`] was last changed.
     folders: HashMap<PathBuf, SystemTime>,
@@ -119,6 +121,7 @@ impl Observer {
             roots,
             system: System::new(),
             watched: BTreeMap::new(),
+            open: HashMap::new(),
             scanned: 0,
             folders: HashMap::new(),
             checked: 0,
@@ -136,15 +139,13 @@ impl Observer {
         let every = if self.is_busy() { SCAN } else { IDLE_SCAN };
         // A clock that was set back does not stop the scan.
         let is_due = (now - self.scanned).abs() >= every;
-        if self.folders_changed() || is_due {
-            self.scan(now);
+        let is_changed = self.folders_changed();
+        if is_changed || is_due {
+            self.scan(now, is_changed);
         }
-        let mut is_moved = false;
-        for watched in self.watched.values_mut() {
-            is_moved |= watched.look(now);
-        }
-        if is_moved {
-            self.scan(now);
+        if self.read(now) {
+            self.scan(now, true);
+            self.read(now);
         }
         self.checked = now;
         let ended = |watched: &Watched| {
@@ -171,6 +172,11 @@ impl Observer {
         rows
     }
 
+    /// Reads what is new of each session. Returns whether a process may have another session or log by now.
+    fn read(&mut self, now: Millis) -> bool {
+        self.watched.values_mut().fold(false, |is_moved, watched| watched.look(now) | is_moved)
+    }
+
     fn folders_changed(&mut self) -> bool {
         let mut is_changed = false;
         for (agent, root) in self.roots.iter() {
@@ -185,9 +191,11 @@ impl Observer {
         is_changed
     }
 
-    fn scan(&mut self, now: Millis) {
+    /// Looks for processes and their sessions. `is_changed`: files that name sessions may have changed.
+    fn scan(&mut self, now: Millis, is_changed: bool) {
         self.scanned = now;
-        let groups = groups(self.system.scan());
+        let mut groups = groups(self.system.scan());
+        groups.retain(|group| group.members.iter().all(|member| self.is_ours(member)));
         let has_service = groups.iter().any(|group| group.is_service);
         // What these do is known only with their session: a window of Codex's service has nothing open itself, other
         // systems do not show open files, and the sessions of opencode are in its database.
@@ -197,10 +205,14 @@ impl Observer {
             _ => false,
         };
         let mut alive = BTreeSet::new();
+        let mut open = HashMap::new();
         for group in groups {
-            for found in self.sessions(&group) {
+            for found in self.sessions(&group, is_changed) {
                 let is_known = found.id.is_some() || !is_blind(&group);
                 let Some(first) = group.members.first().filter(|_| is_known) else { continue };
+                if found.id.is_some() {
+                    open.insert(first.id, found.clone());
+                }
                 let key = match &found.id {
                     Some(id) => Key::Session(group.agent, id.clone()),
                     None => Key::Process(first.id),
@@ -211,6 +223,7 @@ impl Observer {
                 alive.insert(key);
             }
         }
+        self.open = open;
         for (key, watched) in &mut self.watched {
             if watched.is_alive && !alive.contains(key) {
                 watched.end();
@@ -221,8 +234,20 @@ impl Observer {
         self.read_panes(now);
     }
 
+    /// Whether a process keeps its sessions where we look.
+    fn is_ours(&self, process: &ProcessFact) -> bool {
+        let Some(config) = &process.config else { return true };
+        self.roots.iter().any(|(agent, root)| process.agent == Some(agent) && root == config)
+    }
+
     /// Returns the sessions of a group. A service may have several, or none.
-    fn sessions(&self, group: &Group) -> Vec<Found> {
+    fn sessions(&self, group: &Group, is_changed: bool) -> Vec<Found> {
+        let before = || group.members.first().and_then(|first| self.open.get(&first.id)).cloned();
+        // Finding one of Copilot looks at all of its sessions.
+        let is_costly = group.agent == Provider::Copilot && !is_changed;
+        if let Some(found) = before().filter(|found| is_costly && found.log.is_some()) {
+            return vec![found];
+        }
         let roots: Vec<_> = self.roots.iter().filter(|(agent, _)| *agent == group.agent).collect();
         let mut found: Vec<Found> = Vec::new();
         for member in &group.members {
@@ -231,6 +256,10 @@ impl Observer {
         }
         if !group.is_service {
             found.truncate(1);
+        }
+        // A process that exits, or writes its file at this moment, still has the session that it had.
+        if found.is_empty() && !group.is_service {
+            found.extend(before());
         }
         if found.is_empty() && !group.is_service {
             let folder = group.members.iter().find_map(|member| member.folder.clone());
@@ -297,7 +326,11 @@ impl Watched {
             terminal: if group.is_service { Terminal::None } else { fact.terminal },
         };
         let owners = group.members.iter().map(owner).collect();
-        self.session.set_processes(Processes { owners, children: group.children.clone() });
+        let processes = Processes { owners, children: group.children.clone() };
+        match is_second {
+            true => self.session.add_processes(processes),
+            false => self.session.set_processes(processes),
+        }
     }
 
     /// Its processes are gone.
@@ -313,13 +346,15 @@ impl Watched {
         if let Some((path, read)) = &mut self.record {
             let written = fs::metadata(&*path).ok().and_then(|it| it.modified().ok());
             if written.is_some() && written != *read {
-                let text = fs::read(&*path).unwrap_or_default();
+                let text = file::read_bounded(path, RECORD).unwrap_or_default();
                 // It is written in place: broken JSON is read again.
                 if let Ok(record) = serde_json::from_slice::<Value>(&text) {
                     *read = written;
                     // Its log is written a moment later than the record of a new session.
                     is_moved = record["sessionId"].as_str() != self.id.as_deref() || self.log.is_none();
-                    self.session.set_record(Record::read(&record, now));
+                    // It may have been written long before we started.
+                    let at = written.map_or(now, |written| millis(written).min(now));
+                    self.session.set_record(Record::read(&record, at));
                 }
             } else if written.is_none() && read.is_some() {
                 *read = None;
@@ -348,6 +383,11 @@ impl Watched {
     }
 }
 
+fn millis(time: SystemTime) -> Millis {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+}
+
 /// The time in a record of a log.
 fn written_at(line: &Value) -> Option<Millis> {
     let at = line["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?;
@@ -372,7 +412,6 @@ fn groups(facts: Vec<ProcessFact>) -> Vec<Group> {
     for fact in &facts {
         let head = head(fact);
         let Some(agent) = head.agent else { continue };
-        let role_of = |fact: &ProcessFact| role(agent, &fact.name, &fact.command.join(" "));
         let group = groups.entry(head.id).or_insert_with(|| Group {
             agent,
             members: Vec::new(),
@@ -381,7 +420,7 @@ fn groups(facts: Vec<ProcessFact>) -> Vec<Group> {
         });
         if fact.agent.is_some() {
             group.members.push(fact.clone());
-        } else if role_of(fact) == Role::Child {
+        } else {
             group.children.push(fact.started);
         }
     }

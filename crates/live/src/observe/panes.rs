@@ -44,6 +44,8 @@ fn parsed(line: &str) -> Option<(String, PaneFact)> {
 
 fn call(socket: &Path) -> Option<String> {
     let mut child = Command::new("tmux")
+        // Without a locale, it would write `_` for our tabs and the marks of titles.
+        .arg("-u")
         .arg("-S")
         .arg(socket)
         .args(["list-panes", "-a", "-F", FORMAT])

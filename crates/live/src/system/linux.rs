@@ -1,7 +1,8 @@
 //! Processes by `/proc`.
 
-use super::process::{Pane, ProcessFact, ProcessId, agent_of};
+use super::process::{Pane, ProcessFact, ProcessId, agent_of, config_variable};
 use crate::{processes::Terminal, state::Millis};
+use openagents_core::clock::now_ms;
 use openagents_transcripts::history::Provider;
 use procfs::process::{FDTarget, Process, Stat};
 use std::{
@@ -19,6 +20,7 @@ struct Fixed {
     command: Vec<String>,
     folder: Option<PathBuf>,
     pane: Option<Pane>,
+    config: Option<PathBuf>,
     /// It had a terminal when it was first seen.
     had_terminal: bool,
 }
@@ -26,8 +28,6 @@ struct Fixed {
 /// The table of processes, and what is known of each.
 #[derive(Debug)]
 pub struct System {
-    /// Seconds since the epoch at which the system started.
-    boot: u64,
     /// With the name, which changes when a process starts another program.
     known: HashMap<ProcessId, (String, Fixed)>,
     user: u32,
@@ -35,11 +35,7 @@ pub struct System {
 
 impl System {
     pub fn new() -> Self {
-        Self {
-            boot: procfs::boot_time_secs().unwrap_or_default(),
-            known: HashMap::new(),
-            user: rustix::process::getuid().as_raw(),
-        }
+        Self { known: HashMap::new(), user: rustix::process::getuid().as_raw() }
     }
 
     /// Returns the agents' processes and all that these have started. Blocks.
@@ -80,19 +76,21 @@ impl System {
             (is_agent(id) || is_below(stat, &is_agent)) && !is_below(stat, &|above| above.pid == own)
         };
         let wanted = stats.values().filter(|(id, stat)| is_wanted(id, stat));
-        let mut facts: Vec<_> = wanted.map(|(id, stat)| self.fact(*id, stat)).collect();
+        let boot = boot();
+        let mut facts: Vec<_> = wanted.map(|(id, stat)| self.fact(*id, stat, boot)).collect();
         facts.sort_by_key(|fact| fact.id);
         facts
     }
 
-    fn fact(&self, id: ProcessId, stat: &Stat) -> ProcessFact {
+    /// `boot`: when the system started.
+    fn fact(&self, id: ProcessId, stat: &Stat, boot: Millis) -> ProcessFact {
         let (_, fixed) = self.known.get(&id).cloned().unwrap_or_default();
         let ticks = procfs::ticks_per_second().max(1);
-        let started = self.boot.saturating_mul(1000) + stat.starttime.saturating_mul(1000) / ticks;
+        let since_boot = stat.starttime.saturating_mul(1000) / ticks;
         ProcessFact {
             id,
             parent: u32::try_from(stat.ppid).unwrap_or_default(),
-            started: Millis::try_from(started).unwrap_or_default(),
+            started: boot.saturating_add(Millis::try_from(since_boot).unwrap_or_default()),
             name: stat.comm.clone(),
             command: fixed.command,
             agent: fixed.agent,
@@ -108,6 +106,7 @@ impl System {
                 _ => Vec::new(),
             },
             pane: fixed.pane,
+            config: fixed.config,
         }
     }
 }
@@ -118,10 +117,18 @@ impl Default for System {
     }
 }
 
-/// Of the environment, only the variables of tmux are looked at.
+/// When the system started, by the clock as it is now: `/proc/stat` has whole seconds, and does not follow the clock.
+fn boot() -> Millis {
+    let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    now_ms() - since.tv_sec * 1000 - since.tv_nsec / 1_000_000
+}
+
+/// Of the environment, only the variables of tmux and the agent's folder are looked at.
 fn fixed(process: &Process, stat: &Stat) -> Fixed {
     let command = process.cmdline().unwrap_or_default();
-    let Some(agent) = agent_of(&command) else { return Fixed::default() };
+    // One in a container has other files and numbers.
+    let is_here = namespace(&stat.pid.to_string()) == namespace("self");
+    let Some(agent) = agent_of(&command).filter(|_| is_here) else { return Fixed::default() };
     let variable = |name: &str| {
         let environment = process.environ().ok()?;
         Some(environment.get(std::ffi::OsStr::new(name))?.to_string_lossy().into_owned())
@@ -132,8 +139,13 @@ fn fixed(process: &Process, stat: &Stat) -> Fixed {
         command,
         folder: process.cwd().ok(),
         pane: pane.and_then(|(tmux, pane)| Pane::from_env(&tmux, &pane)),
+        config: config_variable(agent).and_then(variable).map(PathBuf::from),
         had_terminal: has_terminal(stat),
     }
+}
+
+fn namespace(process: &str) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{process}/ns/pid")).ok()
 }
 
 /// Returns whether a process has a controlling terminal, or reads from one. The file of a closed terminal is gone.

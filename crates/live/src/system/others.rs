@@ -1,6 +1,6 @@
 //! Processes by the crate `sysinfo`, for systems without `/proc`. It does not show terminals and open files.
 
-use super::process::{Pane, ProcessFact, ProcessId, agent_of};
+use super::process::{Pane, ProcessFact, ProcessId, agent_of, config_variable};
 use crate::{processes::Terminal, state::Millis};
 use openagents_transcripts::history::Provider;
 use std::collections::HashMap;
@@ -85,6 +85,7 @@ fn fact(process: &Process, agent: Option<Provider>) -> ProcessFact {
         terminal: Terminal::None,
         is_suspended: process.status() == ProcessStatus::Stop,
         open_files: Vec::new(),
+        config: agent.and_then(config_variable).and_then(variable).map(Into::into),
         pane: pane.and_then(|(tmux, pane)| Pane::from_env(&tmux, &pane)),
     }
 }

@@ -1,4 +1,4 @@
-//! A process of an agent, and how the agent is told by its command line.
+//! A process of an agent, and how the agent is recognised by its command line.
 
 use crate::{processes::Terminal, state::Millis};
 use openagents_transcripts::history::Provider;
@@ -30,12 +30,51 @@ pub struct ProcessFact {
     /// Files that it has open which name its session: a log, or a lock.
     pub open_files: Vec<PathBuf>,
     pub pane: Option<Pane>,
+    /// The agent's folder, if the environment sets it.
+    pub config: Option<PathBuf>,
 }
 
 impl ProcessFact {
     /// Whether it is a background service of Codex, which has the sessions of several windows.
     pub fn is_service(&self) -> bool {
         self.agent == Some(Provider::Codex) && self.command.iter().any(|argument| argument == "app-server")
+    }
+}
+
+/// Commands of agents that have no session.
+const WITHOUT_SESSION: [&str; 24] = [
+    "apply",
+    "archive",
+    "auth",
+    "completion",
+    "config",
+    "debug",
+    "delete",
+    "doctor",
+    "extensions",
+    "features",
+    "install",
+    "login",
+    "logout",
+    "mcp",
+    "mcp-server",
+    "migrate-installer",
+    "plugin",
+    "purge",
+    "sandbox",
+    "setup-token",
+    "unarchive",
+    "uninstall",
+    "update",
+    "upgrade",
+];
+
+/// The variable that sets the folder of an agent.
+pub(super) fn config_variable(agent: Provider) -> Option<&'static str> {
+    match agent {
+        Provider::ClaudeCode => Some("CLAUDE_CONFIG_DIR"),
+        Provider::Codex => Some("CODEX_HOME"),
+        _ => None,
     }
 }
 
@@ -57,24 +96,24 @@ impl Pane {
 }
 
 /// Returns the agent whose program a command line starts. Node names processes after its thread, so the name of a process
-/// does not tell.
+/// does not say which agent it is. Commands that have no session do not count.
 pub(super) fn agent_of(command: &[String]) -> Option<Provider> {
     let name = |path: &str| {
         let file = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         file.strip_suffix(".js").unwrap_or(file).to_owned()
     };
-    let program = command.first().map(|program| name(program))?;
     // A script comes after the options of its interpreter.
-    let script = || {
-        let mut rest = command.iter().skip(1).filter(|argument| !argument.starts_with('-'));
-        rest.next().cloned()
+    let is_script = matches!(name(command.first()?).as_str(), "node" | "bun" | "deno" | "MainThread");
+    let at = match is_script {
+        true => 1 + command.iter().skip(1).position(|argument| !argument.starts_with('-'))?,
+        false => 0,
     };
-    let program = match program.as_str() {
-        "node" | "bun" | "deno" | "MainThread" => script()?,
-        _ => command.first()?.clone(),
-    };
+    let program = command.get(at)?;
+    if command.get(at + 1).is_some_and(|first| WITHOUT_SESSION.contains(&first.as_str())) {
+        return None;
+    }
     let is_package = |package: &str| program.contains(&format!("/{package}/"));
-    match name(&program).as_str() {
+    match name(program).as_str() {
         "claude" => Some(Provider::ClaudeCode),
         "codex" => Some(Provider::Codex),
         "gemini" => Some(Provider::Gemini),
@@ -104,6 +143,9 @@ mod tests {
             ("node --expose-gc /usr/lib/@qwen-code/qwen-code/cli.js", Some(Provider::Qwen)),
             ("/usr/lib/@github/copilot-linux-x64/copilot", Some(Provider::Copilot)),
             ("opencode", Some(Provider::Opencode)),
+            ("claude mcp serve", None),
+            ("node /usr/bin/codex mcp-server", None),
+            ("claude 'update the docs'", Some(Provider::ClaudeCode)),
             ("node server.js", None),
             ("vim claude", None),
             ("/bin/bash -c claude", None),

@@ -5,7 +5,9 @@ use serde_json::Value;
 /// Begins the record of a turn that the user interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 /// Begin records of commands that the program handles itself.
-const LOCAL: [&str; 2] = ["<command-name>", "<local-command"];
+const LOCAL: [&str; 3] = ["<command-name>", "<local-command", "<bash-"];
+/// Mark records that are no prompts.
+const NO_PROMPT: [&str; 3] = ["isMeta", "isCompactSummary", "isVisibleInTranscriptOnly"];
 
 impl Tail {
     pub(super) fn claude_code(&mut self, line: &Value, at: Millis) {
@@ -26,7 +28,7 @@ impl Tail {
                 if begins(INTERRUPTED) {
                     self.end(Turn::Interrupted);
                 } else if results.is_empty()
-                    && line["isMeta"] != true
+                    && NO_PROMPT.iter().all(|mark| line[mark] != true)
                     && !LOCAL.iter().any(|start| begins(start))
                 {
                     self.start();
@@ -36,6 +38,7 @@ impl Tail {
                 self.end(Turn::Failed(Some(failure(text(line, "error")))));
             }
             "assistant" => {
+                self.is_prompt_last = false;
                 for block in blocks().filter(|block| block["type"] == "tool_use") {
                     self.called(text(block, "id"), text(block, "name"), at);
                 }

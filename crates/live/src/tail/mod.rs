@@ -94,6 +94,8 @@ pub(crate) struct Tail {
     pub(crate) asks: Vec<Ask>,
     /// When the last record came.
     pub(crate) at: Millis,
+    /// Nothing came after the last prompt.
+    pub(crate) is_prompt_last: bool,
     /// The last turn wrote a plan.
     pub(crate) has_plan: bool,
     /// The user has refused the last call.
@@ -112,6 +114,7 @@ impl Tail {
             calls: Vec::new(),
             asks: Vec::new(),
             at: 0,
+            is_prompt_last: false,
             has_plan: false,
             is_refused: false,
             is_repeating: false,
@@ -146,6 +149,7 @@ impl Tail {
     }
 
     fn start(&mut self) {
+        self.is_prompt_last = true;
         self.turn = Turn::Open;
         self.calls.clear();
         self.asks.clear();
@@ -159,6 +163,11 @@ impl Tail {
     }
 
     fn called(&mut self, id: &str, tool: &str, at: Millis) {
+        self.is_prompt_last = false;
+        // The log is read from near its end: the turn may have begun before.
+        if self.turn == Turn::None {
+            self.turn = Turn::Open;
+        }
         if self.calls.iter().any(|call| call.id == id) {
             return;
         }
@@ -169,6 +178,10 @@ impl Tail {
     }
 
     fn returned(&mut self, id: &str) {
+        self.is_prompt_last = false;
+        if self.turn == Turn::None {
+            self.turn = Turn::Open;
+        }
         self.calls.retain(|call| call.id != id);
         self.answered(id);
     }

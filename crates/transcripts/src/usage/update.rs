@@ -66,7 +66,6 @@ struct Update<'a> {
     budget: &'a Budget,
     known: HashMap<String, Known>,
     tables: Tables,
-    exclusion: UsageExclusion<'a>,
     progress: UsageProgress,
     step: &'a mut dyn FnMut(UsageProgress) -> bool,
 }
@@ -96,8 +95,7 @@ impl UsageStore {
         });
         logs.sort_by_key(|log| std::cmp::Reverse(log.stamp().mtime_ns));
         progress.bytes = logs.iter().map(|log| log.stamp().size).sum();
-        let exclusion = history.usage_exclusion();
-        let mut update = Update { store: self, history, budget, known, tables, exclusion, progress, step };
+        let mut update = Update { store: self, history, budget, known, tables, progress, step };
         // A log with many requests is read in parts.
         while !logs.is_empty() && !budget.spent() {
             let (unfinished, is_stopped) = update.read(&logs)?;
@@ -300,12 +298,7 @@ impl Update<'_> {
                 match outcome {
                     None => self.progress.unread += 1,
                     Some(Outcome::Excluded) => {}
-                    Some(Outcome::Read(mut read)) => {
-                        let exclusion = &mut self.exclusion;
-                        read.found.requests.retain(|request| {
-                            let folder = request.workspace.as_deref();
-                            folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
-                        });
+                    Some(Outcome::Read(read)) => {
                         is_unfinished = read.stopped && read.up_to.is_some();
                         // A compressed log cannot be continued.
                         self.progress.unread += usize::from(read.stopped && !is_unfinished);
@@ -319,6 +312,7 @@ impl Update<'_> {
                 }
             }
             if requests >= BATCH || is_end {
+                self.leave_out_excluded(&mut batch);
                 self.write(&batch)?;
                 (batch, requests) = (Vec::new(), 0);
                 if !(self.step)(self.progress) {
@@ -330,6 +324,22 @@ impl Update<'_> {
                 return Ok(());
             }
         }
+    }
+
+    /// Removes what the user has excluded, also since the update began.
+    fn leave_out_excluded(&self, batch: &mut Vec<(&UsageLog, ReadUsage)>) {
+        let mut exclusion = self.history.usage_exclusion();
+        if exclusion.is_empty() {
+            return;
+        }
+        batch.retain_mut(|(log, read)| {
+            read.found.requests.retain(|request| {
+                let folder = request.workspace.as_deref();
+                folder.is_none_or(|folder| !exclusion.holds_folder(Path::new(folder)))
+            });
+            let workspace = read.found.workspace.as_deref().map(Path::new);
+            !exclusion.holds(log.provider, workspace, log.path())
+        });
     }
 
     fn write(&mut self, batch: &[(&UsageLog, ReadUsage)]) -> Result<(), UsageError> {
