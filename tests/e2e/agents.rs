@@ -79,6 +79,12 @@ async fn running_agent_gets_options_and_prompts() -> Result<()> {
             let option = if asked == 1 { "openagents:allow-edits" } else { "yes" };
             let answer = json!({"sessionId": session, "approvalId": approval["id"], "optionId": option});
             client.request("_openagents/approvals/answer", answer).await?;
+            if asked == 1 {
+                // The agent hears of the answer after its sender.
+                let allowed =
+                    |frame: &Value| frame["params"]["update"]["_meta"]["openagents"]["editsAllowed"] == true;
+                client.until("edits are allowed", allowed).await?;
+            }
             let again = json!({"sessionId": session, "agent": "custom:fake"});
             client.request("_openagents/approvals/ask_before_edits", again).await?;
             let auto = json!({"sessionId": session, "configId": "custom:fake/mode", "value": "auto"});
