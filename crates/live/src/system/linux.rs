@@ -175,7 +175,7 @@ mod tests {
     use std::{
         fs,
         os::unix::fs::symlink,
-        process::Command,
+        process::{Command, Stdio},
         time::{Duration, Instant},
     };
 
@@ -192,7 +192,8 @@ mod tests {
             command.env("TMUX", "/tmp/tmux-0/default,1,0").env("TMUX_PANE", "%7");
             command
         };
-        let mut own = Command::new(&program).args(["-c", "sleep 60; true"]).spawn().unwrap();
+        let mut own = Command::new(&program);
+        let mut own = own.args(["-c", "read line"]).stdin(Stdio::piped()).spawn().unwrap();
         let started = String::from_utf8(start().output().unwrap().stdout).unwrap();
         let agent: u32 = started.trim().parse().unwrap();
         let mut system = System::new();
