@@ -49,7 +49,7 @@ fn print(snapshot: &LiveSnapshot, arguments: &Status) -> anyhow::Result<()> {
         return output::json_line(snapshot);
     }
     let sum = sum(&snapshot.sessions);
-    // An empty line takes back what the one before said.
+    // An empty line says that nothing is left.
     if !sum.is_empty() || arguments.watch {
         output::line(&sum)?;
     }

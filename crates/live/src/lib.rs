@@ -33,7 +33,7 @@ mod tail;
 mod watcher;
 
 pub use observe::{LiveRow, Observer};
-pub use processes::{Owner, Processes, Role, Terminal, role};
+pub use processes::{Owner, Processes, Terminal};
 pub use session::LiveSession;
 pub use state::{Certainty, Doubt, Evidence, EvidenceKind, Failure, LiveState, Millis, Need, Reading, Stop};
 pub use status::{Record, Status, ThreadStatus};

@@ -1,10 +1,6 @@
 //! The processes of a session: its agent's own, and what these have started.
 
 use crate::state::Millis;
-use openagents_transcripts::history::Provider;
-
-/// Programs that agents start for themselves: they say nothing about a call.
-const OWN_HELPERS: [&str; 5] = ["git", "node", "MainThread", "codex", "tmux: client"];
 
 /// A process of an agent itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +25,7 @@ pub enum Terminal {
 pub struct Processes {
     /// Also those that have ended.
     pub owners: Vec<Owner>,
-    /// When each running process was started that the agent has started for a call.
+    /// When each running process was started that the agent has started.
     pub children: Vec<Millis>,
 }
 
@@ -45,35 +41,5 @@ impl Processes {
     /// Whether something that was started since a moment still runs.
     pub(crate) fn child_since(&self, at: Millis) -> bool {
         self.children.iter().any(|started| *started >= at - Self::EARLY)
-    }
-}
-
-/// What a process is for the agent whose session it belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A process of the agent itself.
-    Agent,
-    /// A background service, which has no terminal on purpose.
-    Service,
-    /// Started for a call.
-    Child,
-    /// Started by the agent for itself.
-    Helper,
-}
-
-/// Returns the role of a process of an agent by its name, as the system has it, and its command line.
-pub fn role(agent: Provider, name: &str, command: &str) -> Role {
-    let is_agent = match agent {
-        Provider::ClaudeCode => name == "claude",
-        Provider::Codex => name == "codex",
-        Provider::Opencode => name == "opencode",
-        // Node names its main thread, not the program.
-        _ => matches!(name, "MainThread" | "node"),
-    };
-    match is_agent {
-        true if command.contains("app-server") => Role::Service,
-        true => Role::Agent,
-        false if OWN_HELPERS.contains(&name) => Role::Helper,
-        false => Role::Child,
     }
 }

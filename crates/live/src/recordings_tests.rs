@@ -1,9 +1,7 @@
 //! Scores the rules against recordings of real agents: what each left on disk, in the table of processes and in its
 //! terminal's title, second by second, next to what its screen showed.
 
-use crate::{
-    LiveSession, LiveState, Millis, Need, Owner, Processes, Record, Role, Terminal, ThreadStatus, role,
-};
+use crate::{LiveSession, LiveState, Millis, Need, Owner, Processes, Record, Terminal, ThreadStatus};
 use openagents_transcripts::history::Provider;
 use serde_json::Value;
 use std::{
@@ -121,25 +119,34 @@ impl Replay<'_> {
 
     fn view(&self) -> Processes {
         let mut view = Processes::default();
+        let owner = self.owner.filter(|owner| self.processes.contains_key(owner));
         for (pid, process) in &self.processes {
-            let named = self.owner.filter(|owner| self.processes.contains_key(owner));
-            let role = match named {
-                Some(owner) if owner == *pid => Role::Agent,
-                Some(_) if role(self.agent, &process.name, &process.command) == Role::Agent => Role::Child,
-                _ => role(self.agent, &process.name, &process.command),
-            };
-            match role {
-                Role::Agent => view.owners.push(Owner {
+            let is_agent = is_agent(self.agent, &process.name);
+            if process.command.contains("app-server") {
+                // The service of Codex says itself what it does.
+            } else if is_agent && owner.is_none_or(|owner| owner == *pid) {
+                view.owners.push(Owner {
                     started: process.started,
                     is_alive: process.is_alive,
                     is_suspended: process.is_suspended,
                     terminal: if process.has_terminal { Terminal::Open } else { Terminal::Closed },
-                }),
-                Role::Child if process.is_alive => view.children.push(process.started),
-                _ => {}
+                });
+            } else if !is_agent && process.is_alive {
+                view.children.push(process.started);
             }
         }
         view
+    }
+}
+
+/// The recordings have the names of processes, and of their command lines only the start.
+fn is_agent(agent: Provider, name: &str) -> bool {
+    match agent {
+        Provider::ClaudeCode => name == "claude",
+        Provider::Codex => matches!(name, "codex" | "node" | "MainThread"),
+        Provider::Opencode => name == "opencode",
+        // Node names its main thread, not the program.
+        _ => matches!(name, "MainThread" | "node"),
     }
 }
 

@@ -31,7 +31,7 @@ pub enum Need {
     Plan,
     /// It shows a screen before its first prompt: trust, login, a new model.
     StartScreen,
-    /// One of its own dialogs is open.
+    /// A dialog of the agent is open, such as its settings.
     Dialog,
 }
 
