@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { Tab } from './browser.mjs';
+import { SIZES, Tab } from './browser.mjs';
 import { browser, fixture, server } from './stage.mjs';
 
 const SESSION = '6f1b1f2e-2222-4000-8000-000000000003';
@@ -58,6 +58,13 @@ test(
     await needs.getByText('approval', { exact: false }).first().waitFor();
     await page.waitForFunction(() => document.title.startsWith('(1) '));
     await tab.shootAll('live-needs');
+  const wide = page.viewportSize();
+  await page.setViewportSize(SIZES.phone.viewport);
+  await page.getByRole('button', { name: 'Sessions', exact: true }).click();
+  await needs.getByText('approval', { exact: false }).first().waitFor();
+  await tab.shoot('live-phone');
+  await page.keyboard.press('Escape');
+  await page.setViewportSize(wide);
     await needs.getByRole('button').click();
     const header = page.locator(`[data-transcript="${SESSION}"]`);
     await header.getByText('Needs you: approval', { exact: false }).waitFor();
